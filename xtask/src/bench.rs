@@ -20,10 +20,7 @@ pub(crate) fn bench(workspace: &Workspace, name: Option<&str>, passed_on: &[OsSt
         }
         return true;
     };
-    let chosen: Vec<_> = benchmarks
-        .iter()
-        .filter(|one| one.name.contains(name))
-        .collect();
+    let chosen: Vec<_> = benchmarks.iter().filter(|one| one.name.contains(name)).collect();
     if chosen.is_empty() {
         eprintln!("error: no benchmark's name contains `{name}`; `cargo xtask bench` lists them");
         return false;
@@ -61,11 +58,7 @@ fn benchmarks(workspace: &Workspace) -> Vec<Benchmark> {
             let is_example = target.kind == "example" && target.name.starts_with("bench_");
             if is_example || target.kind == "bench" {
                 let (package, name) = (package.name.clone(), target.name.clone());
-                found.push(Benchmark {
-                    package,
-                    name,
-                    is_example,
-                });
+                found.push(Benchmark { package, name, is_example });
             }
         }
     }
@@ -79,9 +72,7 @@ impl Benchmark {
         } else {
             (&["bench"], "--bench")
         };
-        command
-            .args(verb)
-            .args(["--package", &self.package, target, &self.name]);
+        command.args(verb).args(["--package", &self.package, target, &self.name]);
     }
 }
 
@@ -92,26 +83,16 @@ mod tests {
 
     #[test]
     fn benches_and_the_examples_called_so_are_found() {
-        let target = |kind: &str, name: &str| Target {
-            name: name.into(),
-            kind: kind.into(),
-        };
+        let target = |kind: &str, name: &str| Target { name: name.into(), kind: kind.into() };
         let targets = vec![
             target("lib", "swathe"),
             target("bench", "overhead"),
             target("example", "hello"),
             target("example", "bench_peak"),
         ];
-        let package = Package {
-            name: "swathe".into(),
-            targets,
-            ..Package::default()
-        };
-        let workspace = Workspace {
-            root: "/".into(),
-            target_dir: "/".into(),
-            packages: vec![package],
-        };
+        let package = Package { name: "swathe".into(), targets, ..Package::default() };
+        let workspace =
+            Workspace { root: "/".into(), target_dir: "/".into(), packages: vec![package] };
         let lines: Vec<String> = benchmarks(&workspace)
             .iter()
             .map(|benchmark| {

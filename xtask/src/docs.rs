@@ -92,19 +92,14 @@ fn make_all(workspace: &Workspace, program: Option<&Path>) -> Result<(), DocsErr
             workspace.target_dir.join("debug/swathe")
         }
     };
-    let program = program.canonicalize().map_err(|source| DocsError::File {
-        path: program,
-        source,
-    })?;
-    let scratch = tempfile::tempdir().map_err(|source| DocsError::File {
-        path: std::env::temp_dir(),
-        source,
-    })?;
+    let program =
+        program.canonicalize().map_err(|source| DocsError::File { path: program, source })?;
+    let scratch = tempfile::tempdir()
+        .map_err(|source| DocsError::File { path: std::env::temp_dir(), source })?;
     let mut demo = Command::new(&program);
     // Reports show the command line, so the demo runs with a relative folder instead of a temporary
     // path.
-    demo.args(["demo", "--progress", "none", "--out", DEMO_DIR])
-        .current_dir(&scratch);
+    demo.args(["demo", "--progress", "none", "--out", DEMO_DIR]).current_dir(&scratch);
     // A cache of its own: costs measured earlier on this machine would change the figures.
     demo.env("XDG_CACHE_HOME", scratch.path().join("cache"));
     process::run(&mut demo).map_err(DocsError::Command)?;
@@ -149,11 +144,7 @@ impl Picture {
 /// The smaller of the PNG and its recompressed form.
 fn smallest(png: Vec<u8>, file: &'static str) -> Result<Vec<u8>, DocsError> {
     let smaller = compressed(&png).map_err(|why| DocsError::NoPng { file, why })?;
-    Ok(if smaller.len() < png.len() {
-        smaller
-    } else {
-        png
-    })
+    Ok(if smaller.len() < png.len() { smaller } else { png })
 }
 
 /// The same picture in fewer bytes: browsers compress for speed, and a repository keeps every
@@ -165,23 +156,17 @@ fn compressed(png: &[u8]) -> Result<Vec<u8>, String> {
     let mut reader = decoder.read_info().map_err(|error| error.to_string())?;
     let n_bytes = reader.output_buffer_size().ok_or("it is too large")?;
     let mut bytes = vec![0; n_bytes];
-    let info = reader
-        .next_frame(&mut bytes)
-        .map_err(|error| error.to_string())?;
+    let info = reader.next_frame(&mut bytes).map_err(|error| error.to_string())?;
     bytes.truncate(info.buffer_size());
     let n_channels = match info.color_type {
         png::ColorType::Rgb => 3,
         png::ColorType::Rgba if bytes.chunks(4).all(|pixel| pixel[3] == 255) => 4,
         other => {
-            return Err(format!(
-                "an opaque colour picture was expected, not {other:?}"
-            ));
+            return Err(format!("an opaque colour picture was expected, not {other:?}"));
         }
     };
-    let colours: Vec<[u8; 3]> = bytes
-        .chunks(n_channels)
-        .map(|pixel| [pixel[0], pixel[1], pixel[2]])
-        .collect();
+    let colours: Vec<[u8; 3]> =
+        bytes.chunks(n_channels).map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect();
     let mut smallest: Option<Vec<u8>> = None;
     let mut consider = |found: Vec<u8>| {
         if smallest.as_ref().is_none_or(|had| found.len() < had.len()) {
@@ -192,12 +177,7 @@ fn compressed(png: &[u8]) -> Result<Vec<u8>, String> {
         consider(encoded(&info, filter, None, colours.as_flattened())?);
     }
     if let Some((palette, numbers)) = numbered(&colours) {
-        consider(encoded(
-            &info,
-            png::Filter::NoFilter,
-            Some(palette),
-            &numbers,
-        )?);
+        consider(encoded(&info, png::Filter::NoFilter, Some(palette), &numbers)?);
     }
     Ok(smallest.unwrap_or_default())
 }
@@ -233,9 +213,7 @@ fn encoded(
         }
         None => encoder.set_color(png::ColorType::Rgb),
     }
-    let written = encoder
-        .write_header()
-        .and_then(|mut writer| writer.write_image_data(bytes));
+    let written = encoder.write_header().and_then(|mut writer| writer.write_image_data(bytes));
     written.map_err(|error| error.to_string())?;
     Ok(out)
 }

@@ -94,12 +94,7 @@ pub(crate) fn parse(mut args: Parser) -> Result<ParsedArgs, lexopt::Error> {
                 *name = word.string()?
             }
             (
-                Chore::Soak {
-                    filter: name @ None,
-                }
-                | Chore::Bench {
-                    name: name @ None, ..
-                },
+                Chore::Soak { filter: name @ None } | Chore::Bench { name: name @ None, .. },
                 Value(word),
             ) => *name = Some(word.string()?),
             (_, other) => return Err(other.unexpected()),

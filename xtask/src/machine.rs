@@ -24,9 +24,7 @@ impl Circumstances {
     pub(crate) fn now(workspace: &Workspace) -> Self {
         let read = |path| std::fs::read_to_string(path).unwrap_or_default();
         let unknown = || "unknown".to_owned();
-        let since_epoch = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let git =
             |args: &[&str]| answer(Command::new("git").args(args).current_dir(&workspace.root));
         let commit = git(&["rev-parse", "--short=10", "HEAD"]).map(|hash| {
@@ -81,11 +79,7 @@ fn utc_date(n_days: u64) -> String {
 impl fmt::Display for Circumstances {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "date       {}", self.date)?;
-        writeln!(
-            f,
-            "processor  {}, {} threads",
-            self.processor, self.n_threads
-        )?;
+        writeln!(f, "processor  {}, {} threads", self.processor, self.n_threads)?;
         writeln!(f, "memory     {}", self.memory)?;
         writeln!(f, "compiler   {}", self.compiler)?;
         write!(f, "commit     {}", self.commit)

@@ -3,11 +3,7 @@
 //! Every task of a contributor or of continuous integration beyond plain cargo is implemented here,
 //! so that there is one way to do it. `cargo xtask --help` lists the commands.
 
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "chores tell what they do"
-)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "chores tell what they do")]
 
 mod bench;
 mod docs;
@@ -58,9 +54,5 @@ fn main() -> ExitCode {
         Chore::Wheel => wheel::wheel(&workspace),
         Chore::Docs { program } => docs::docs(&workspace, program.as_deref()),
     };
-    if well {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -13,26 +13,11 @@ use crate::tidy::files;
 use crate::workspace::Workspace;
 
 const TEMPLATE: [(&str, &str); 5] = [
-    (
-        "solver/Cargo.toml",
-        include_str!("../template/solver/Cargo.toml"),
-    ),
-    (
-        "solver/src/lib.rs",
-        include_str!("../template/solver/src/lib.rs"),
-    ),
-    (
-        "solver/tests/sample.rs",
-        include_str!("../template/solver/tests/sample.rs"),
-    ),
-    (
-        "program/Cargo.toml",
-        include_str!("../template/program/Cargo.toml"),
-    ),
-    (
-        "program/src/lib.rs",
-        include_str!("../template/program/src/lib.rs"),
-    ),
+    ("solver/Cargo.toml", include_str!("../template/solver/Cargo.toml")),
+    ("solver/src/lib.rs", include_str!("../template/solver/src/lib.rs")),
+    ("solver/tests/sample.rs", include_str!("../template/solver/tests/sample.rs")),
+    ("program/Cargo.toml", include_str!("../template/program/Cargo.toml")),
+    ("program/src/lib.rs", include_str!("../template/program/src/lib.rs")),
 ];
 const CLI_MANIFEST: &str = "crates/swathe-cli/Cargo.toml";
 const REGISTER: &str = "crates/swathe-cli/src/workloads.rs";
@@ -71,10 +56,7 @@ fn make(root: &Path, name: &str) -> io::Result<()> {
     for (file, text) in TEMPLATE {
         let path = folder.join(file);
         fs::create_dir_all(path.parent().expect("it lies in the folder"))?;
-        fs::write(
-            path,
-            text.replace("sample", name).replace("Sample", &type_name),
-        )?;
+        fs::write(path, text.replace("sample", name).replace("Sample", &type_name))?;
     }
     insert(
         &root.join(CLI_MANIFEST),
@@ -133,14 +115,7 @@ fn try_out(workspace: &Workspace, ready: &Ready) -> io::Result<Verdict> {
     };
     // Building through a test gives the program the same dependency features as the tests, so that
     // no dependency is compiled again.
-    let build = [
-        "test",
-        "--offline",
-        "--workspace",
-        "--no-run",
-        "--test",
-        "readme",
-    ];
+    let build = ["test", "--offline", "--workspace", "--no-run", "--test", "readme"];
     let test = ["test", "--offline", "--workspace", "--test", "sample"];
     let program = || Command::new(target.join("debug/swathe"));
     let verdict = linked

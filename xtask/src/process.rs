@@ -10,10 +10,7 @@ pub(crate) enum CommandError {
     /// It ran and returned a failure status.
     Failed { line: String, status: ExitStatus },
     /// It could not be started.
-    NotStarted {
-        line: String,
-        source: std::io::Error,
-    },
+    NotStarted { line: String, source: std::io::Error },
 }
 
 /// Prints the command line and runs it; its output goes to this process's output.
@@ -35,33 +32,20 @@ pub(crate) fn judge(
 ) -> Result<(), CommandError> {
     match status {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(CommandError::Failed {
-            line: line(command),
-            status,
-        }),
-        Err(source) => Err(CommandError::NotStarted {
-            line: line(command),
-            source,
-        }),
+        Ok(status) => Err(CommandError::Failed { line: line(command), status }),
+        Err(source) => Err(CommandError::NotStarted { line: line(command), source }),
     }
 }
 
 /// Whether a command succeeds; its output is discarded.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
-    let quiet = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
 }
 
 /// The output of a command, trimmed; `None` if it failed or is not installed.
 pub(crate) fn answer(command: &mut Command) -> Option<String> {
-    let output = command
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
+    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     output.status.success().then_some(text)
 }
@@ -111,10 +95,7 @@ mod tests {
     #[test]
     fn an_absent_command_is_told_apart_from_a_failing_one() {
         let absent = || Command::new("swathe-no-such-program");
-        assert!(matches!(
-            run(&mut absent()),
-            Err(CommandError::NotStarted { .. })
-        ));
+        assert!(matches!(run(&mut absent()), Err(CommandError::NotStarted { .. })));
         assert!(!succeeds(&mut absent()));
         assert_eq!(answer(&mut absent()), None);
     }

@@ -26,10 +26,7 @@ pub(crate) enum SetupError {
     /// The Python packages of the tests could not be installed.
     Requirements(CommandError),
     /// A file of the set-up could not be read or written.
-    File {
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    File { path: PathBuf, source: std::io::Error },
 }
 
 /// What the set-up may install.
@@ -163,9 +160,7 @@ fn add_components(root: &Path, licence: InstallPolicy, ready: &mut Ready) {
             let _ = process::run(&mut add);
         }
         if !is_present() {
-            ready.missing.push(format!(
-                "{component}; run: rustup component add {component}"
-            ));
+            ready.missing.push(format!("{component}; run: rustup component add {component}"));
         }
     }
 }
@@ -182,10 +177,7 @@ fn add_packages(licence: InstallPolicy, ready: &mut Ready) -> Result<(), SetupEr
     let has_apt = process::succeeds(Command::new("apt-get").arg("--version"));
     match licence {
         InstallPolicy::System { sudo } if has_apt => {
-            println!(
-                "installing with apt-get, as root or under CI: {}",
-                names.join(" ")
-            );
+            println!("installing with apt-get, as root or under CI: {}", names.join(" "));
             process::run(&mut apt_get(sudo, &["update"])).map_err(SetupError::Packages)?;
             let mut install = apt_get(sudo, &["install", "-y", "--no-install-recommends"]);
             process::run(install.args(&names)).map_err(SetupError::Packages)?;
@@ -203,10 +195,7 @@ fn add_packages(licence: InstallPolicy, ready: &mut Ready) -> Result<(), SetupEr
 }
 
 fn absent_packages() -> Vec<&'static Package> {
-    PACKAGES
-        .iter()
-        .filter(|package| !(package.is_present)())
-        .collect()
+    PACKAGES.iter().filter(|package| !(package.is_present)()).collect()
 }
 
 fn python_makes_venvs() -> bool {
@@ -220,9 +209,7 @@ fn has_vulkan_loader() -> bool {
 
 fn has_software_gpu() -> bool {
     let folders = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"];
-    let files = folders
-        .iter()
-        .filter_map(|folder| std::fs::read_dir(folder).ok());
+    let files = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok());
     let mut files = files.flatten().flatten().map(|entry| entry.file_name());
     files.any(|name| name.to_string_lossy().starts_with("lvp_icd"))
 }
@@ -247,9 +234,7 @@ fn apt_get(sudo: bool, args: &[&str]) -> Command {
         // In continuous integration no user can type a password.
         command.args(["-n", "env"]);
     }
-    command
-        .args(["DEBIAN_FRONTEND=noninteractive", "apt-get"])
-        .args(args);
+    command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]).args(args);
     command
 }
 
@@ -261,11 +246,8 @@ fn venv(
     ready: &mut Ready,
 ) -> Result<Option<PathBuf>, SetupError> {
     let requirements_path = root.join(REQUIREMENTS);
-    let wanted =
-        std::fs::read_to_string(&requirements_path).map_err(|source| SetupError::File {
-            path: requirements_path.clone(),
-            source,
-        })?;
+    let wanted = std::fs::read_to_string(&requirements_path)
+        .map_err(|source| SetupError::File { path: requirements_path.clone(), source })?;
     let dir = root.join(".venv");
     let python = dir.join("bin/python");
     // The stamp is the list itself and is written last, so that an incomplete environment has none.
@@ -285,24 +267,13 @@ fn venv(
     }
     println!("making the virtual environment .venv with what {REQUIREMENTS} names");
     let mut make = Command::new("python3");
-    make.args(["-m", "venv", "--clear", ".venv"])
-        .current_dir(root);
+    make.args(["-m", "venv", "--clear", ".venv"]).current_dir(root);
     process::run(&mut make).map_err(SetupError::Venv)?;
     let mut install = Command::new(&python);
-    install.args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "-r",
-    ]);
+    install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"]);
     install.arg(REQUIREMENTS).current_dir(root);
     process::run(&mut install).map_err(SetupError::Requirements)?;
-    std::fs::write(&stamp, wanted).map_err(|source| SetupError::File {
-        path: stamp,
-        source,
-    })?;
+    std::fs::write(&stamp, wanted).map_err(|source| SetupError::File { path: stamp, source })?;
     Ok(Some(python))
 }
 
@@ -331,18 +302,9 @@ mod tests {
     #[test]
     fn system_packages_are_installed_only_as_root_or_under_ci() {
         assert_eq!(licence(true, false, false), InstallPolicy::User);
-        assert_eq!(
-            licence(true, true, false),
-            InstallPolicy::System { sudo: false }
-        );
-        assert_eq!(
-            licence(true, true, true),
-            InstallPolicy::System { sudo: false }
-        );
-        assert_eq!(
-            licence(true, false, true),
-            InstallPolicy::System { sudo: true }
-        );
+        assert_eq!(licence(true, true, false), InstallPolicy::System { sudo: false });
+        assert_eq!(licence(true, true, true), InstallPolicy::System { sudo: false });
+        assert_eq!(licence(true, false, true), InstallPolicy::System { sudo: true });
         for (is_root, is_ci) in [(true, true), (true, false), (false, true), (false, false)] {
             assert_eq!(licence(false, is_root, is_ci), InstallPolicy::Nothing);
         }
@@ -366,10 +328,7 @@ mod tests {
         let is_made = root.join(".venv").exists();
         std::fs::remove_dir_all(&root).unwrap();
         assert_eq!((python, is_made), (None, false));
-        assert_eq!(
-            ready.missing,
-            ["an up-to-date .venv; run: cargo xtask setup"]
-        );
+        assert_eq!(ready.missing, ["an up-to-date .venv; run: cargo xtask setup"]);
     }
 
     #[test]

@@ -45,9 +45,7 @@ impl Sieve {
     /// Whether a line should be shown. The output of passing tests is hidden, and their skips are
     /// collected.
     pub(crate) fn shows(&mut self, line: &str) -> bool {
-        let title = line
-            .strip_prefix("---- ")
-            .and_then(|rest| rest.strip_suffix(" stdout ----"));
+        let title = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----"));
         if line == "successes:" {
             self.section = Section::Successes;
         } else if line == "failures:" {
@@ -57,10 +55,7 @@ impl Sieve {
         } else if let Some(test) = title {
             test.clone_into(&mut self.test);
             if self.section == Section::Failures {
-                self.failures.push(Failure {
-                    test: self.test.clone(),
-                    lines: Vec::new(),
-                });
+                self.failures.push(Failure { test: self.test.clone(), lines: Vec::new() });
             }
         } else {
             self.collect(line);
@@ -74,10 +69,7 @@ impl Sieve {
             Section::Successes => {
                 if let Some(reason) = line.trim_start().strip_prefix("SKIPPED") {
                     let reason = reason.trim_start_matches([':', ' ', ',', '-']).to_owned();
-                    self.skips.push(Skip {
-                        test: self.test.clone(),
-                        reason,
-                    });
+                    self.skips.push(Skip { test: self.test.clone(), reason });
                 }
             }
             Section::Failures => {
@@ -124,20 +116,10 @@ test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out
         let mut sieve = Sieve::default();
         let shown: Vec<&str> = PRINTED.lines().filter(|line| sieve.shows(line)).collect();
         let test = "b::needs_python".to_owned();
-        assert_eq!(
-            sieve.skips,
-            [Skip {
-                test,
-                reason: "no NumPy in .venv".to_owned()
-            }]
-        );
+        assert_eq!(sieve.skips, [Skip { test, reason: "no NumPy in .venv".to_owned() }]);
         assert!(shown.contains(&"test b::needs_python ... ok"));
         assert!(shown.last().unwrap().starts_with("test result: ok."));
-        assert!(
-            !shown
-                .iter()
-                .any(|line| line.contains("talk") || line.contains("stdout"))
-        );
+        assert!(!shown.iter().any(|line| line.contains("talk") || line.contains("stdout")));
     }
 
     #[test]
@@ -145,15 +127,9 @@ test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out
         let mut sieve = Sieve::default();
         let printed = "successes:\n\nhidden\nfailures:\n\n---- c stdout ----\nSKIPPED nothing\n";
         let shown: Vec<&str> = printed.lines().filter(|line| sieve.shows(line)).collect();
-        assert_eq!(
-            shown,
-            ["failures:", "", "---- c stdout ----", "SKIPPED nothing"]
-        );
+        assert_eq!(shown, ["failures:", "", "---- c stdout ----", "SKIPPED nothing"]);
         assert_eq!(sieve.skips, []);
-        let failure = Failure {
-            test: "c".to_owned(),
-            lines: vec!["SKIPPED nothing".to_owned()],
-        };
+        let failure = Failure { test: "c".to_owned(), lines: vec!["SKIPPED nothing".to_owned()] };
         assert_eq!(sieve.failures, [failure]);
     }
 }

@@ -31,9 +31,7 @@ pub(crate) fn soak(workspace: &Workspace, filter: Option<&str>) -> bool {
 fn run(workspace: &Workspace, ready: &Ready, filter: Option<&str>) -> Result<usize, CommandError> {
     process::run(&mut long_tests(workspace, &["--no-run"]))?;
     let mut listing = long_tests(workspace, &["--"]);
-    listing
-        .args(["--ignored", "--list", "--format=terse"])
-        .args(filter);
+    listing.args(["--ignored", "--list", "--format=terse"]).args(filter);
     let Some(listed) = process::answer(&mut listing) else {
         // Run again with visible output, so that the user can read the error.
         return process::run(&mut listing).map(|()| 0);
@@ -59,18 +57,13 @@ fn run(workspace: &Workspace, ready: &Ready, filter: Option<&str>) -> Result<usi
 fn long_tests(workspace: &Workspace, args: &[&str]) -> Command {
     let mut command = cargo(&workspace.root);
     command.env("SWATHE_SOAK", "1");
-    command
-        .args(["test", "--workspace", "--lib", "--bins", "--tests"])
-        .args(args);
+    command.args(["test", "--workspace", "--lib", "--bins", "--tests"]).args(args);
     command
 }
 
 /// The names in the harness's list, which has one `name: test` per line.
 fn test_names(listed: &str) -> Vec<&str> {
-    listed
-        .lines()
-        .filter_map(|line| line.strip_suffix(": test"))
-        .collect()
+    listed.lines().filter_map(|line| line.strip_suffix(": test")).collect()
 }
 
 #[cfg(test)]
@@ -80,9 +73,6 @@ mod tests {
     #[test]
     fn only_tests_are_named() {
         let listed = "kill::at_200_moments: test\n\nspeed: benchmark\nfaults::pairs: test\n";
-        assert_eq!(
-            test_names(listed),
-            ["kill::at_200_moments", "faults::pairs"]
-        );
+        assert_eq!(test_names(listed), ["kill::at_200_moments", "faults::pairs"]);
     }
 }

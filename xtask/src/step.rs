@@ -35,11 +35,7 @@ struct Done {
 
 impl Steps {
     pub(crate) fn new(ci: bool) -> Self {
-        Self {
-            ci,
-            shut: None,
-            done: Vec::new(),
-        }
+        Self { ci, shut: None, done: Vec::new() }
     }
 
     /// Runs a step, unless an earlier gate failed.
@@ -86,31 +82,19 @@ impl Steps {
             Verdict::Failed(why) => println!("failed {name}: {why}"),
             Verdict::Skipped(why) | Verdict::LeftOut(why) => println!("skipped {name}: {why}"),
         }
-        self.done.push(Done {
-            name,
-            verdict,
-            wall,
-        });
+        self.done.push(Done { name, verdict, wall });
     }
 
     /// Whether no step failed.
     pub(crate) fn all_well(&self) -> bool {
-        !self
-            .done
-            .iter()
-            .any(|done| matches!(done.verdict, Verdict::Failed(_)))
+        !self.done.iter().any(|done| matches!(done.verdict, Verdict::Failed(_)))
     }
 
     /// The table of the steps, and the closing line.
     pub(crate) fn summary(&self) -> String {
         let [mut n_passed, mut n_failed, mut n_skipped] = [0; 3];
         let mut text = format!("{:<10} {:>8}  verdict\n", "step", "seconds");
-        for Done {
-            name,
-            verdict,
-            wall,
-        } in &self.done
-        {
+        for Done { name, verdict, wall } in &self.done {
             let words = match verdict {
                 Verdict::Passed => {
                     n_passed += 1;
@@ -128,10 +112,7 @@ impl Steps {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{name:<10} {:>8.1}  {words}", wall.as_secs_f64());
         }
-        let _ = write!(
-            text,
-            "{n_passed} passed, {n_failed} failed, {n_skipped} skipped"
-        );
+        let _ = write!(text, "{n_passed} passed, {n_failed} failed, {n_skipped} skipped");
         text
     }
 }
@@ -171,10 +152,7 @@ mod tests {
         let mut steps = Steps::new(true);
         steps.gate("build", "", || Verdict::Failed("no".to_owned()));
         steps.step("tests", "", || panic!("must not run"));
-        assert_eq!(
-            verdicts(&steps)[1],
-            &Verdict::LeftOut("build failed".to_owned())
-        );
+        assert_eq!(verdicts(&steps)[1], &Verdict::LeftOut("build failed".to_owned()));
     }
 
     #[test]
@@ -201,9 +179,7 @@ mod tests {
     fn the_summary_counts_steps() {
         let mut steps = Steps::new(false);
         steps.step("fmt", "", || Verdict::Passed);
-        steps.step("tidy", "", || {
-            Verdict::Failed("two rules broken".to_owned())
-        });
+        steps.step("tidy", "", || Verdict::Failed("two rules broken".to_owned()));
         steps.step("python", "", skipped);
         steps.leave_out("demo", "--fast");
         assert_eq!(

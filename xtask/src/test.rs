@@ -21,76 +21,46 @@ pub(crate) fn test(workspace: &Workspace, options: TestOptions) -> bool {
     let mut ready = Ready::default();
     let mut sieve = Sieve::default();
     // Without a selection cargo tests everything, including examples and doc tests.
-    let selection: &[&str] = if options.fast {
-        &["--lib", "--bins", "--tests"]
-    } else {
-        &[]
-    };
+    let selection: &[&str] = if options.fast { &["--lib", "--bins", "--tests"] } else { &[] };
 
-    steps.gate(
-        "set-up",
-        "what the tests need beyond cargo",
-        || match setup::set_up(root, !options.no_install) {
+    steps.gate("set-up", "what the tests need beyond cargo", || {
+        match setup::set_up(root, !options.no_install) {
             Ok(found) => {
                 ready = found;
                 set_up_verdict(&ready)
             }
             Err(error) => Verdict::Failed(error.to_string()),
-        },
-    );
+        }
+    });
     steps.step("fmt", "the code is formatted", || {
         with_component(root, "fmt", "rustfmt", &["fmt", "--all", "--check"])
     });
-    steps.step("tidy", "the repository's rules", || {
-        tidy::verdict(workspace)
-    });
+    steps.step("tidy", "the repository's rules", || tidy::verdict(workspace));
     steps.step("clippy", "no lint is broken", || {
-        let args = [
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ];
+        let args = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
         with_component(root, "clippy", "clippy", &args)
     });
     steps.gate("build", "everything the tests run", || {
-        process::run(
-            cargo(root)
-                .args(["test", "--workspace", "--no-run"])
-                .args(selection),
-        )
-        .into()
+        process::run(cargo(root).args(["test", "--workspace", "--no-run"]).args(selection)).into()
     });
-    steps.step(
-        "tests",
-        "unit, integration and, without --fast, doc tests",
-        || {
-            let mut command = cargo(root);
-            command
-                .args(["test", "--workspace", "--no-fail-fast"])
-                .args(selection);
-            command.args(["--", "--show-output"]);
-            ready.export(&mut command, workspace);
-            run_tests(&mut command, ci, &mut sieve)
-        },
-    );
+    steps.step("tests", "unit, integration and, without --fast, doc tests", || {
+        let mut command = cargo(root);
+        command.args(["test", "--workspace", "--no-fail-fast"]).args(selection);
+        command.args(["--", "--show-output"]);
+        ready.export(&mut command, workspace);
+        run_tests(&mut command, ci, &mut sieve)
+    });
     if options.fast {
         steps.leave_out("doc tests", "--fast");
         steps.leave_out("demo", "--fast");
         steps.leave_out("template", "--fast");
     } else {
-        steps.step(
-            "demo",
-            "`swathe demo` on this machine, in the tests' profile",
-            || demo(workspace, &ready),
-        );
-        steps.step(
-            "template",
-            "a new workload in a copy of the workspace",
-            || new_workload::verdict(workspace, &ready),
-        );
+        steps.step("demo", "`swathe demo` on this machine, in the tests' profile", || {
+            demo(workspace, &ready)
+        });
+        steps.step("template", "a new workload in a copy of the workspace", || {
+            new_workload::verdict(workspace, &ready)
+        });
     }
 
     if !sieve.failures.is_empty() {
@@ -131,20 +101,17 @@ fn with_component(root: &Path, subcommand: &str, component: &str, args: &[&str])
 /// Runs Rust tests, and collects those that failed or could not run.
 fn run_tests(command: &mut Command, ci: bool, sieve: &mut Sieve) -> Verdict {
     process::say(command);
-    let status = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .and_then(|mut child| {
-            let stdout = child.stdout.take().expect("stdout was asked to be piped");
-            for line in BufReader::new(stdout).split(b'\n') {
-                let line = line?;
-                let line = String::from_utf8_lossy(&line);
-                if sieve.shows(&line) {
-                    println!("{line}");
-                }
+    let status = command.stdout(Stdio::piped()).spawn().and_then(|mut child| {
+        let stdout = child.stdout.take().expect("stdout was asked to be piped");
+        for line in BufReader::new(stdout).split(b'\n') {
+            let line = line?;
+            let line = String::from_utf8_lossy(&line);
+            if sieve.shows(&line) {
+                println!("{line}");
             }
-            child.wait()
-        });
+        }
+        child.wait()
+    });
     match process::judge(command, status) {
         Ok(()) if ci && !sieve.skips.is_empty() => Verdict::Failed(format!(
             "{} tests could not run, which CI does not excuse",
@@ -177,31 +144,16 @@ mod tests {
     /// A substitute for `cargo test` that passes with one test skipped.
     fn skipping() -> Command {
         let mut command = Command::new("/bin/sh");
-        command.args([
-            "-c",
-            r"printf 'successes:\n---- a stdout ----\nSKIPPED: no b\n'",
-        ]);
+        command.args(["-c", r"printf 'successes:\n---- a stdout ----\nSKIPPED: no b\n'"]);
         command
     }
 
     #[test]
     fn a_skipped_test_fails_the_step_only_under_ci() {
         let mut sieve = Sieve::default();
-        assert_eq!(
-            run_tests(&mut skipping(), false, &mut sieve),
-            Verdict::Passed
-        );
-        assert_eq!(
-            sieve.skips,
-            [Skip {
-                test: "a".to_owned(),
-                reason: "no b".to_owned()
-            }]
-        );
-        assert!(matches!(
-            run_tests(&mut skipping(), true, &mut sieve),
-            Verdict::Failed(_)
-        ));
+        assert_eq!(run_tests(&mut skipping(), false, &mut sieve), Verdict::Passed);
+        assert_eq!(sieve.skips, [Skip { test: "a".to_owned(), reason: "no b".to_owned() }]);
+        assert!(matches!(run_tests(&mut skipping(), true, &mut sieve), Verdict::Failed(_)));
     }
 
     #[test]
@@ -217,13 +169,7 @@ mod tests {
     #[test]
     fn what_is_missing_skips_the_set_up() {
         assert_eq!(set_up_verdict(&Ready::default()), Verdict::Passed);
-        let ready = Ready {
-            python: None,
-            missing: vec!["x; run: y".to_owned()],
-        };
-        assert_eq!(
-            set_up_verdict(&ready),
-            Verdict::Skipped("missing x; run: y".to_owned())
-        );
+        let ready = Ready { python: None, missing: vec!["x; run: y".to_owned()] };
+        assert_eq!(set_up_verdict(&ready), Verdict::Skipped("missing x; run: y".to_owned()));
     }
 }

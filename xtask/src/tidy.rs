@@ -51,11 +51,7 @@ pub(crate) fn verdict(workspace: &Workspace) -> Verdict {
     for finding in &findings {
         println!("{finding}");
     }
-    match findings
-        .iter()
-        .filter(|finding| !finding.is_warning)
-        .count()
-    {
+    match findings.iter().filter(|finding| !finding.is_warning).count() {
         0 => Verdict::Passed,
         1 => Verdict::Failed("1 breach of the repository's rules".to_owned()),
         n => Verdict::Failed(format!("{n} breaches of the repository's rules")),
@@ -75,32 +71,17 @@ fn findings(tree: &Tree, packages: &[Package]) -> Vec<Finding> {
 
 impl Finding {
     fn new(rule: &'static str, path: &str, line: usize, message: impl Into<String>) -> Self {
-        Self {
-            path: path.to_owned(),
-            line,
-            rule,
-            message: message.into(),
-            is_warning: false,
-        }
+        Self { path: path.to_owned(), line, rule, message: message.into(), is_warning: false }
     }
 
     fn warning(self) -> Self {
-        Self {
-            is_warning: true,
-            ..self
-        }
+        Self { is_warning: true, ..self }
     }
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            path,
-            line,
-            rule,
-            message,
-            is_warning,
-        } = self;
+        let Self { path, line, rule, message, is_warning } = self;
         let prefix = if *is_warning { "warning: " } else { "" };
         write!(f, "{prefix}{path}:{line}: [{rule}] {message}")
     }
@@ -113,10 +94,7 @@ mod tests {
     #[test]
     fn a_finding_says_file_line_rule_and_what_to_do() {
         let finding = Finding::new("name", "crates/a/src/utils.rs", 1, "rename it");
-        assert_eq!(
-            finding.to_string(),
-            "crates/a/src/utils.rs:1: [name] rename it"
-        );
+        assert_eq!(finding.to_string(), "crates/a/src/utils.rs:1: [name] rename it");
         let warned = finding.warning().to_string();
         assert_eq!(warned, "warning: crates/a/src/utils.rs:1: [name] rename it");
     }
@@ -124,10 +102,7 @@ mod tests {
     #[test]
     fn a_small_tidy_repository_passes_every_rule() {
         let tree = Tree::of(&[
-            (
-                "ARCHITECTURE.md",
-                "The engine is `crates/swathe`, in `plan.rs`.\n",
-            ),
+            ("ARCHITECTURE.md", "The engine is `crates/swathe`, in `plan.rs`.\n"),
             ("CHANGELOG.md", "# Changelog\n\n## Unreleased\n"),
             ("crates/swathe/Cargo.toml", manifests::TIDY),
             ("crates/swathe/src/plan.rs", "//! Plans.\n"),

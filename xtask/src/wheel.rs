@@ -35,23 +35,11 @@ print('the wheel works:', told.strip())
 /// Why there is no wheel, or none that can be given away.
 enum WheelError {
     Command(CommandError),
-    File {
-        path: PathBuf,
-        source: std::io::Error,
-    },
-    NotOne {
-        folder: PathBuf,
-        n_found: usize,
-    },
-    TooLarge {
-        n_bytes: u64,
-    },
-    NotElf {
-        path: PathBuf,
-    },
-    TooNew {
-        versions: Vec<String>,
-    },
+    File { path: PathBuf, source: std::io::Error },
+    NotOne { folder: PathBuf, n_found: usize },
+    TooLarge { n_bytes: u64 },
+    NotElf { path: PathBuf },
+    TooNew { versions: Vec<String> },
 }
 
 /// Builds the wheel, checks it and prints its path. Returns whether it can be given away.
@@ -77,14 +65,7 @@ fn build(workspace: &Workspace) -> Result<PathBuf, WheelError> {
     let (major, minor) = GLIBC_MAX;
     let mut maturin = Command::new(&python);
     maturin
-        .args([
-            "-m",
-            "maturin",
-            "build",
-            "--release",
-            "--zig",
-            "--compatibility",
-        ])
+        .args(["-m", "maturin", "build", "--release", "--zig", "--compatibility"])
         .arg(format!("manylinux_{major}_{minor}"))
         .arg("--out")
         .arg(&folder)
@@ -149,13 +130,7 @@ fn environment(folder: &Path) -> Result<PathBuf, WheelError> {
 
 fn install(python: &Path, packages: &[&str]) -> Result<(), WheelError> {
     let mut pip = Command::new(python);
-    pip.args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-    ]);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
     process::run(pip.args(packages)).map_err(WheelError::Command)
 }
 
@@ -163,9 +138,8 @@ fn install(python: &Path, packages: &[&str]) -> Result<(), WheelError> {
 fn one_in(folder: &Path, ending: &str) -> Result<PathBuf, WheelError> {
     let entries = file(folder, |path| std::fs::read_dir(path))?.flatten();
     let paths = entries.map(|entry| entry.path());
-    let mut paths: Vec<PathBuf> = paths
-        .filter(|path| path.extension().is_some_and(|found| found == ending))
-        .collect();
+    let mut paths: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|found| found == ending)).collect();
     match (paths.pop(), paths.len()) {
         (Some(path), 0) => Ok(path),
         (found, n) => Err(WheelError::NotOne {
@@ -183,10 +157,7 @@ fn remove(folder: &Path) -> Result<(), WheelError> {
 }
 
 fn file<T>(path: &Path, act: impl FnOnce(&Path) -> std::io::Result<T>) -> Result<T, WheelError> {
-    act(path).map_err(|source| WheelError::File {
-        path: path.to_owned(),
-        source,
-    })
+    act(path).map_err(|source| WheelError::File { path: path.to_owned(), source })
 }
 
 /// The version in a name like `GLIBC_2.17`; `None` for symbols of other libraries.
@@ -203,20 +174,16 @@ impl fmt::Display for WheelError {
             Self::NotOne { folder, n_found } => {
                 write!(f, "{n_found} wheels in {}, not one", folder.display())
             }
-            Self::TooLarge { n_bytes } => write!(
-                f,
-                "the wheel has {n_bytes} bytes; at most {WHEEL_BYTES_MAX} are allowed"
-            ),
+            Self::TooLarge { n_bytes } => {
+                write!(f, "the wheel has {n_bytes} bytes; at most {WHEEL_BYTES_MAX} are allowed")
+            }
             Self::NotElf { path } => {
                 write!(f, "{} is no module for 64-bit Linux", path.display())
             }
             Self::TooNew { versions } => {
                 let (major, minor) = GLIBC_MAX;
                 let names = versions.join(", ");
-                write!(
-                    f,
-                    "the module needs {names}, newer than GLIBC_{major}.{minor}"
-                )
+                write!(f, "the module needs {names}, newer than GLIBC_{major}.{minor}")
             }
         }
     }
@@ -241,10 +208,7 @@ mod tests {
     fn the_versions_that_a_binary_needs_are_read() {
         let bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         let versions = elf::needed_versions(&bytes).unwrap();
-        assert!(
-            versions.iter().any(|name| glibc(name).is_some()),
-            "{versions:?}"
-        );
+        assert!(versions.iter().any(|name| glibc(name).is_some()), "{versions:?}");
         assert_eq!(elf::needed_versions(b"no ELF"), None);
         for cut in (0..bytes.len()).step_by(bytes.len() / 50) {
             // Cut files may give anything but a panic.

@@ -77,11 +77,7 @@ impl Workspace {
             .collect::<Result<Vec<_>, _>>()?;
         packages.sort_by(|a, b| a.name.cmp(&b.name));
         let target_dir = PathBuf::from(text(metadata, "target_directory")?);
-        Ok(Self {
-            root,
-            target_dir,
-            packages,
-        })
+        Ok(Self { root, target_dir, packages })
     }
 }
 
@@ -102,14 +98,8 @@ impl Package {
         let targets = list(package, "targets")?
             .iter()
             .map(|target| {
-                let kind = list(target, "kind")?
-                    .first()
-                    .and_then(Value::as_str)
-                    .ok_or("kind")?;
-                Ok(Target {
-                    name: text(target, "name")?.to_owned(),
-                    kind: kind.to_owned(),
-                })
+                let kind = list(target, "kind")?.first().and_then(Value::as_str).ok_or("kind")?;
+                Ok(Target { name: text(target, "name")?.to_owned(), kind: kind.to_owned() })
             })
             .collect::<Result<Vec<_>, &'static str>>()?;
         Ok(Self {
@@ -167,10 +157,7 @@ mod tests {
             manifest: "crates/swathe-ot/Cargo.toml".to_owned(),
             dependencies: vec!["proptest".to_owned(), "swathe".to_owned()],
             dev_only: vec!["proptest".to_owned()],
-            targets: vec![Target {
-                name: "pairs".to_owned(),
-                kind: "bench".to_owned(),
-            }],
+            targets: vec![Target { name: "pairs".to_owned(), kind: "bench".to_owned() }],
         };
         assert_eq!(workspace.packages, [expected]);
     }
@@ -178,9 +165,6 @@ mod tests {
     #[test]
     fn a_missing_field_is_named() {
         let metadata = serde_json::json!({"workspace_root": "/w", "packages": [{}]});
-        assert_eq!(
-            Workspace::from_metadata(&metadata).unwrap_err(),
-            "manifest_path"
-        );
+        assert_eq!(Workspace::from_metadata(&metadata).unwrap_err(), "manifest_path");
     }
 }

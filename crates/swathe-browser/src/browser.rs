@@ -85,15 +85,10 @@ impl Browser {
     /// If `SWATHE_BROWSER` is set but no file, or none of the names is in `PATH`.
     pub fn find() -> Result<PathBuf, NoBrowser> {
         if let Some(path) = env::var_os("SWATHE_BROWSER").map(PathBuf::from) {
-            return if path.is_file() {
-                Ok(path)
-            } else {
-                Err(NoBrowser::NotThere { path })
-            };
+            return if path.is_file() { Ok(path) } else { Err(NoBrowser::NotThere { path }) };
         }
-        let folders: Vec<PathBuf> = env::var_os("PATH")
-            .map(|path| env::split_paths(&path).collect())
-            .unwrap_or_default();
+        let folders: Vec<PathBuf> =
+            env::var_os("PATH").map(|path| env::split_paths(&path).collect()).unwrap_or_default();
         NAMES
             .iter()
             .flat_map(|name| folders.iter().map(move |folder| folder.join(name)))
@@ -110,10 +105,8 @@ impl Browser {
         let profile = tempfile::Builder::new().prefix("swathe-browser-").tempdir();
         let profile = profile.map_err(|source| BrowserError::Profile { source })?;
         let started = start(&program, profile.path());
-        let (mut child, log) = started.map_err(|source| BrowserError::NotStarted {
-            program: program.clone(),
-            source,
-        })?;
+        let (mut child, log) = started
+            .map_err(|source| BrowserError::NotStarted { program: program.clone(), source })?;
         let to_browser = child.stdin.take().expect("stdin was asked to be piped");
         let from_browser = child.stdout.take().expect("stdout was asked to be piped");
         let browser = Self {
@@ -123,9 +116,7 @@ impl Browser {
         };
         // The first start on a busy machine is slow, so it gets more time.
         let first_limit = 3 * LIMIT;
-        browser
-            .connection
-            .call(None, "Browser.getVersion", json!({}), first_limit)?;
+        browser.connection.call(None, "Browser.getVersion", json!({}), first_limit)?;
         Ok(browser)
     }
 
@@ -155,10 +146,9 @@ impl Browser {
 /// # Errors
 /// If there is no such file.
 pub fn file_url(path: &Path) -> Result<String, BrowserError> {
-    let absolute = path.canonicalize().map_err(|source| BrowserError::NoFile {
-        path: path.to_owned(),
-        source,
-    })?;
+    let absolute = path
+        .canonicalize()
+        .map_err(|source| BrowserError::NoFile { path: path.to_owned(), source })?;
     let mut url = "file://".to_owned();
     for &byte in absolute.as_os_str().as_encoded_bytes() {
         if byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte) {
@@ -197,9 +187,7 @@ fn start(program: &Path, profile: &Path) -> std::io::Result<(Child, File)> {
 impl Drop for Browser {
     fn drop(&mut self) {
         // A failure does not matter: the process group is killed below.
-        let _ = self
-            .connection
-            .call(None, "Browser.close", json!({}), GRACE);
+        let _ = self.connection.call(None, "Browser.close", json!({}), GRACE);
         self.connection.wait_for_end(GRACE);
         // The shell is not reaped yet, so its id is still the id of the process group.
         let group = format!("-{}", self.child.id());
@@ -242,9 +230,7 @@ mod tests {
             let named = profile.to_str().unwrap().as_bytes();
             let processes = fs::read_dir("/proc").unwrap().flatten();
             let lines = processes.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
-            lines
-                .filter(|line| line.windows(named.len()).any(|part| part == named))
-                .count()
+            lines.filter(|line| line.windows(named.len()).any(|part| part == named)).count()
         };
         let page = browser.blank().unwrap();
         assert_eq!(page.evaluate("1 + 1").unwrap(), 2);

@@ -53,12 +53,7 @@ impl Connection {
         let heard = Arc::clone(&shared);
         // The reader thread ends with the browser, when the last writer of the pipe is gone.
         thread::spawn(move || heard.listen(from_browser));
-        Self {
-            to_browser: Mutex::new(to_browser),
-            shared,
-            log,
-            next_id: AtomicU64::new(1),
-        }
+        Self { to_browser: Mutex::new(to_browser), shared, log, next_id: AtomicU64::new(1) }
     }
 
     /// Sends a command to the browser, or to a page by its session, and waits for the answer.
@@ -111,13 +106,7 @@ impl Connection {
 
     /// Reads the journal of a page as it is now.
     pub(crate) fn read_journal<T>(&self, session: &str, read: impl FnOnce(&Journal) -> T) -> T {
-        read(
-            self.shared
-                .lock()
-                .journals
-                .entry(session.to_owned())
-                .or_default(),
-        )
+        read(self.shared.lock().journals.entry(session.to_owned()).or_default())
     }
 
     /// Waits until the browser and the shell around it have closed their pipe.

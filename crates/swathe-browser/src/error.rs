@@ -137,9 +137,5 @@ pub enum BrowserError {
 }
 
 fn listed(title: &str, lines: &[String]) -> String {
-    if lines.is_empty() {
-        String::new()
-    } else {
-        format!("{title}: {}", lines.join("; "))
-    }
+    if lines.is_empty() { String::new() } else { format!("{title}: {}", lines.join("; ")) }
 }

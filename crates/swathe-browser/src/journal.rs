@@ -38,12 +38,10 @@ impl Journal {
                 self.troubles.push(format!("{url} failed: {why}"));
             }
             "Runtime.consoleAPICalled" if params["type"] == "error" => {
-                self.troubles
-                    .push(format!("console.error: {}", said(params)));
+                self.troubles.push(format!("console.error: {}", said(params)));
             }
             "Runtime.consoleAPICalled" if params["type"] == "assert" => {
-                self.troubles
-                    .push(format!("console.assert: {}", said(params)));
+                self.troubles.push(format!("console.assert: {}", said(params)));
             }
             "Runtime.exceptionThrown" => {
                 let thrown = exception(&params["exceptionDetails"]);
@@ -52,11 +50,7 @@ impl Journal {
             "Log.entryAdded" if params["entry"]["level"] == "error" => {
                 let entry = &params["entry"];
                 let (words, url) = (text(&entry["text"]), text(&entry["url"]));
-                let place = if url.is_empty() {
-                    url
-                } else {
-                    format!(" ({url})")
-                };
+                let place = if url.is_empty() { url } else { format!(" ({url})") };
                 self.troubles.push(format!("{words}{place}"));
             }
             "Page.javascriptDialogOpening" => {
@@ -114,34 +108,13 @@ mod tests {
         let mut journal = Journal::default();
         let request = |id: &str, url: &str| json!({"requestId": id, "request": {"url": url}});
         for (method, params) in [
-            (
-                "Runtime.consoleAPICalled",
-                json!({"type": "log", "args": [{"value": "hello"}]}),
-            ),
-            (
-                "Log.entryAdded",
-                json!({"entry": {"level": "warning", "text": "slow"}}),
-            ),
-            (
-                "Network.requestWillBeSent",
-                request("1", "http://localhost/a.js"),
-            ),
-            (
-                "Network.requestWillBeSent",
-                request("2", "data:text/css,p{}"),
-            ),
-            (
-                "Network.loadingFailed",
-                json!({"requestId": "2", "canceled": true}),
-            ),
-            (
-                "Page.lifecycleEvent",
-                json!({"name": "load", "loaderId": "L"}),
-            ),
-            (
-                "Page.lifecycleEvent",
-                json!({"name": "init", "loaderId": "M"}),
-            ),
+            ("Runtime.consoleAPICalled", json!({"type": "log", "args": [{"value": "hello"}]})),
+            ("Log.entryAdded", json!({"entry": {"level": "warning", "text": "slow"}})),
+            ("Network.requestWillBeSent", request("1", "http://localhost/a.js")),
+            ("Network.requestWillBeSent", request("2", "data:text/css,p{}")),
+            ("Network.loadingFailed", json!({"requestId": "2", "canceled": true})),
+            ("Page.lifecycleEvent", json!({"name": "load", "loaderId": "L"})),
+            ("Page.lifecycleEvent", json!({"name": "init", "loaderId": "M"})),
         ] {
             journal.note(method, &params);
         }
@@ -151,10 +124,7 @@ mod tests {
 
         let args = json!([{"value": "bad"}, {"value": 7}, {"description": "Object"}]);
         for (method, params) in [
-            (
-                "Runtime.consoleAPICalled",
-                json!({"type": "error", "args": args}),
-            ),
+            ("Runtime.consoleAPICalled", json!({"type": "error", "args": args})),
             (
                 "Network.loadingFailed",
                 json!({"requestId": "1", "canceled": false, "errorText": "net::ERR_FAILED"}),

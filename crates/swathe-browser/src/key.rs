@@ -28,25 +28,19 @@ const SHIFT: u32 = 8;
 
 /// The parameters of the two events of a key press, down and up.
 pub(crate) fn events(pressed: &str) -> Result<[Value; 2], BrowserError> {
-    let unknown = || BrowserError::UnknownKey {
-        key: pressed.to_owned(),
-    };
+    let unknown = || BrowserError::UnknownKey { key: pressed.to_owned() };
     let mut name = pressed;
     let mut modifiers = 0;
-    while let Some((rest, bit)) = MODIFIERS
-        .iter()
-        .find_map(|(prefix, bit)| Some((name.strip_prefix(prefix)?, bit)))
+    while let Some((rest, bit)) =
+        MODIFIERS.iter().find_map(|(prefix, bit)| Some((name.strip_prefix(prefix)?, bit)))
     {
         name = rest;
         modifiers |= bit;
     }
     let key = match NAMED.iter().find(|(named, ..)| *named == name) {
-        Some(&(name, windows, text)) => Key {
-            key: name.to_owned(),
-            code: name.to_owned(),
-            windows,
-            text: text.to_owned(),
-        },
+        Some(&(name, windows, text)) => {
+            Key { key: name.to_owned(), code: name.to_owned(), windows, text: text.to_owned() }
+        }
         None if name == "Space" => Key::of_character(' '),
         None => {
             let mut characters = name.chars();
@@ -85,12 +79,7 @@ impl Key {
             // The position of other characters differs between keyboards; pages use `key`.
             _ => (String::new(), 0),
         };
-        Self {
-            key: character.to_string(),
-            code,
-            windows,
-            text: character.to_string(),
-        }
+        Self { key: character.to_string(), code, windows, text: character.to_string() }
     }
 
     fn event(&self, kind: &str, modifiers: u32) -> Value {
@@ -115,26 +104,14 @@ mod tests {
         let text = |field: &str| down[field].as_str().map(str::to_owned);
         let always = |field: &str| text(field).unwrap();
         let modifiers = down["modifiers"].as_u64().unwrap();
-        (
-            always("type"),
-            always("key"),
-            always("code"),
-            modifiers,
-            text("text"),
-        )
+        (always("type"), always("key"), always("code"), modifiers, text("text"))
     }
 
     #[test]
     fn names_characters_and_held_keys_are_understood() {
         let expect = |kind: &str, key: &str, code: &str, modifiers, text: Option<&str>| {
             let text = text.map(str::to_owned);
-            (
-                kind.to_owned(),
-                key.to_owned(),
-                code.to_owned(),
-                modifiers,
-                text,
-            )
+            (kind.to_owned(), key.to_owned(), code.to_owned(), modifiers, text)
         };
         for (pressed, expected) in [
             ("Tab", expect("rawKeyDown", "Tab", "Tab", 0, None)),

@@ -84,10 +84,7 @@ impl<'browser> Page<'browser> {
             page.call(&format!("{domain}.enable"), json!({}))?;
         }
         page.call("Page.setLifecycleEventsEnabled", json!({"enabled": true}))?;
-        page.call(
-            "Emulation.setFocusEmulationEnabled",
-            json!({"enabled": true}),
-        )?;
+        page.call("Emulation.setFocusEmulationEnabled", json!({"enabled": true}))?;
         page.set_viewport(VIEWPORT_PX.0, VIEWPORT_PX.1, false)?;
         Ok(page)
     }
@@ -100,20 +97,16 @@ impl<'browser> Page<'browser> {
     pub fn go(&self, url: &str) -> Result<(), BrowserError> {
         let answer = self.call("Page.navigate", json!({"url": url}))?;
         if let Some(why) = answer["errorText"].as_str().filter(|why| !why.is_empty()) {
-            return Err(BrowserError::NotLoaded {
-                url: url.to_owned(),
-                why: why.to_owned(),
-            });
+            return Err(BrowserError::NotLoaded { url: url.to_owned(), why: why.to_owned() });
         }
         // Navigation within the same document loads nothing.
         let Some(document) = answer["loaderId"].as_str() else {
             return Ok(());
         };
         let what = format!("the load event of {url}");
-        self.connection
-            .wait_for_journal(&self.session, &what, self.limit.get(), |journal| {
-                journal.loaded.contains(document)
-            })
+        self.connection.wait_for_journal(&self.session, &what, self.limit.get(), |journal| {
+            journal.loaded.contains(document)
+        })
     }
 
     /// Reloads the page, which must have no frames, and waits for the load event. After a script's
@@ -126,10 +119,9 @@ impl<'browser> Page<'browser> {
         let n_before = self.connection.read_journal(&self.session, n_loaded);
         self.call("Page.reload", json!({}))?;
         let what = "the load event of the page again";
-        self.connection
-            .wait_for_journal(&self.session, what, self.limit.get(), |journal| {
-                n_loaded(journal) > n_before
-            })
+        self.connection.wait_for_journal(&self.session, what, self.limit.get(), |journal| {
+            n_loaded(journal) > n_before
+        })
     }
 
     /// Changes the time limit of this page.
@@ -150,13 +142,13 @@ impl<'browser> Page<'browser> {
             "userGesture": true,
         });
         let mut answer = match self.call("Runtime.evaluate", params) {
-            Err(BrowserError::TookTooLong {
-                limit, troubles, ..
-            }) => Err(BrowserError::TookTooLong {
-                waited_for: format!("the value of `{script}`"),
-                limit,
-                troubles,
-            }),
+            Err(BrowserError::TookTooLong { limit, troubles, .. }) => {
+                Err(BrowserError::TookTooLong {
+                    waited_for: format!("the value of `{script}`"),
+                    limit,
+                    troubles,
+                })
+            }
             answer => answer,
         }?;
         let details = &answer["exceptionDetails"];
@@ -228,10 +220,7 @@ impl<'browser> Page<'browser> {
         )?;
         // Even a call that changes nothing removes the emulated mouse, so only changes are sent.
         if self.is_mobile.replace(is_mobile) != is_mobile {
-            self.call(
-                "Emulation.setTouchEmulationEnabled",
-                json!({"enabled": is_mobile}),
-            )?;
+            self.call("Emulation.setTouchEmulationEnabled", json!({"enabled": is_mobile}))?;
         }
         Ok(())
     }
@@ -241,10 +230,7 @@ impl<'browser> Page<'browser> {
     /// # Errors
     /// If the browser does not answer in time.
     pub fn set_dark(&self, is_dark: bool) -> Result<(), BrowserError> {
-        self.set_feature(
-            "prefers-color-scheme",
-            if is_dark { "dark" } else { "light" },
-        )
+        self.set_feature("prefers-color-scheme", if is_dark { "dark" } else { "light" })
     }
 
     /// Sets a CSS media feature, such as `prefers-reduced-motion` to `reduce`.
@@ -274,10 +260,7 @@ impl<'browser> Page<'browser> {
             .map(|(name, value)| json!({"name": name, "value": value}))
             .collect();
         let medium = if media.is_print { "print" } else { "" };
-        self.call(
-            "Emulation.setEmulatedMedia",
-            json!({"media": medium, "features": features}),
-        )?;
+        self.call("Emulation.setEmulatedMedia", json!({"media": medium, "features": features}))?;
         Ok(())
     }
 
@@ -333,10 +316,7 @@ impl<'browser> Page<'browser> {
         let (Some(x), Some(y)) = (place["x"].as_f64(), place["y"].as_f64()) else {
             return Err(BrowserError::NotShown { selector });
         };
-        self.call(
-            "Input.dispatchMouseEvent",
-            json!({"type": "mouseMoved", "x": x, "y": y}),
-        )?;
+        self.call("Input.dispatchMouseEvent", json!({"type": "mouseMoved", "x": x, "y": y}))?;
         Ok((x, y))
     }
 
@@ -363,10 +343,7 @@ impl<'browser> Page<'browser> {
         const METHOD: &str = "Page.getLayoutMetrics";
         let (method, sides) = match area {
             Area::Viewport => return Ok(None),
-            Area::Page => (
-                METHOD,
-                self.call(METHOD, json!({}))?["cssContentSize"].take(),
-            ),
+            Area::Page => (METHOD, self.call(METHOD, json!({}))?["cssContentSize"].take()),
             Area::Element(selector) => {
                 let sides = self.evaluate_on(
                     selector,
@@ -382,9 +359,9 @@ impl<'browser> Page<'browser> {
         let (right, bottom) = ((x + side("width")?).ceil(), (y + side("height")?).ceil());
         let (x, y) = (x.floor(), y.floor());
         match area {
-            Area::Element(selector) if right <= x || bottom <= y => Err(BrowserError::NotShown {
-                selector: selector.to_owned(),
-            }),
+            Area::Element(selector) if right <= x || bottom <= y => {
+                Err(BrowserError::NotShown { selector: selector.to_owned() })
+            }
             _ => Ok(Some([x, y, right - x, bottom - y])),
         }
     }
@@ -393,16 +370,14 @@ impl<'browser> Page<'browser> {
     /// have: console errors, uncaught exceptions, failed requests, blocked resources, open dialogs
     /// and crashes.
     pub fn troubles(&self) -> Vec<String> {
-        self.connection
-            .read_journal(&self.session, |journal| journal.troubles.clone())
+        self.connection.read_journal(&self.session, |journal| journal.troubles.clone())
     }
 
     /// Every address that the page has requested since it was opened, its own first. `data:`
     /// addresses are part of the page and not requests. A page whose only request is its own is
     /// self-contained. Requests of workers and of frames of other origins are not recorded.
     pub fn requests(&self) -> Vec<String> {
-        self.connection
-            .read_journal(&self.session, |journal| journal.requests.clone())
+        self.connection.read_journal(&self.session, |journal| journal.requests.clone())
     }
 
     /// The time from the start of the navigation to the end of the load event, as the page measured
@@ -415,8 +390,7 @@ impl<'browser> Page<'browser> {
         // The browser reports the event before its last handler is done.
         self.wait_for(&format!("{END} > 0"))?;
         let end = self.evaluate(END)?;
-        end.as_f64()
-            .ok_or_else(|| incomplete("Runtime.evaluate", "loadEventEnd"))
+        end.as_f64().ok_or_else(|| incomplete("Runtime.evaluate", "loadEventEnd"))
     }
 
     /// Runs the body of a function on `element`, the first element that a selector matches.
@@ -429,16 +403,13 @@ impl<'browser> Page<'browser> {
              {body} }})()"
         ))?;
         if value.is_null() {
-            return Err(BrowserError::NoElement {
-                selector: selector.to_owned(),
-            });
+            return Err(BrowserError::NoElement { selector: selector.to_owned() });
         }
         Ok(value)
     }
 
     fn call(&self, method: &str, params: Value) -> Result<Value, BrowserError> {
-        self.connection
-            .call(Some(&self.session), method, params, self.limit.get())
+        self.connection.call(Some(&self.session), method, params, self.limit.get())
     }
 }
 
@@ -446,9 +417,7 @@ impl Drop for Page<'_> {
     fn drop(&mut self) {
         // A browser that is gone has closed the page already.
         let params = json!({"browserContextId": self.context});
-        let _ = self
-            .connection
-            .call(None, "Target.disposeBrowserContext", params, LIMIT);
+        let _ = self.connection.call(None, "Target.disposeBrowserContext", params, LIMIT);
     }
 }
 
@@ -460,8 +429,5 @@ fn text_of(method: &str, answer: &Value, field: &'static str) -> Result<String, 
 }
 
 fn incomplete(method: &str, field: &'static str) -> BrowserError {
-    BrowserError::Incomplete {
-        method: method.to_owned(),
-        field,
-    }
+    BrowserError::Incomplete { method: method.to_owned(), field }
 }

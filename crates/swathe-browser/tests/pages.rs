@@ -39,11 +39,7 @@ fn open(body: &str) -> Option<Small> {
     std::fs::write(&path, format!("{head}{body}")).unwrap();
     let url = file_url(&path).unwrap();
     let page = browser.open(&url).unwrap_or_else(|error| panic!("{error}"));
-    Some(Small {
-        page,
-        url,
-        _folder: folder,
-    })
+    Some(Small { page, url, _folder: folder })
 }
 
 /// Width and height, which are at a fixed position in every PNG.
@@ -59,10 +55,7 @@ fn scripts_are_evaluated() {
         return;
     };
     assert_eq!(page.evaluate("document.title").unwrap(), "Small");
-    assert_eq!(
-        page.evaluate("({a: [1, null]})").unwrap(),
-        json!({"a": [1, null]})
-    );
+    assert_eq!(page.evaluate("({a: [1, null]})").unwrap(), json!({"a": [1, null]}));
     let promise = "new Promise(done => setTimeout(() => done(7), 20))";
     assert_eq!(page.evaluate(promise).unwrap(), 7);
     assert_eq!(page.evaluate("undefined").unwrap(), json!(null));
@@ -112,12 +105,7 @@ fn troubles_are_kept() {
     while !has("lost is not defined") && Instant::now() < deadline {
         thread::sleep(Duration::from_millis(10));
     }
-    for part in [
-        "console.error: bad",
-        "lost is not defined",
-        "absent.png",
-        "example.org/far.js",
-    ] {
+    for part in ["console.error: bad", "lost is not defined", "absent.png", "example.org/far.js"] {
         assert!(has(part), "{part} is not in {:?}", page.troubles());
     }
     let asked = page.requests();
@@ -129,16 +117,12 @@ fn the_reader_may_prefer_dark_colours_or_less_motion_or_print() {
     let Some(Small { page, .. }) = open("") else {
         return;
     };
-    let matches = |query: &str| {
-        page.evaluate(&format!("matchMedia('{query}').matches"))
-            .unwrap()
-    };
+    let matches = |query: &str| page.evaluate(&format!("matchMedia('{query}').matches")).unwrap();
     let dark = "(prefers-color-scheme: dark)";
     assert_eq!(matches(dark), false);
     page.set_dark(true).unwrap();
     assert_eq!(matches(dark), true);
-    page.set_feature("prefers-reduced-motion", "reduce")
-        .unwrap();
+    page.set_feature("prefers-reduced-motion", "reduce").unwrap();
     page.set_print(true).unwrap();
     for query in [dark, "(prefers-reduced-motion: reduce)", "print"] {
         assert_eq!(matches(query), true, "{query}");
@@ -156,22 +140,16 @@ fn the_viewport_is_as_wide_as_asked_for() {
         return;
     };
     let size = "[innerWidth, innerHeight]";
-    let matches = |query: &str| {
-        page.evaluate(&format!("matchMedia('{query}').matches"))
-            .unwrap()
-    };
+    let matches = |query: &str| page.evaluate(&format!("matchMedia('{query}').matches")).unwrap();
     assert_eq!(page.evaluate(size).unwrap(), json!([1200, 900]));
     page.set_viewport(800, 600, false).unwrap();
-    page.wait_for("innerWidth == 800 && innerHeight == 600")
-        .unwrap();
+    page.wait_for("innerWidth == 800 && innerHeight == 600").unwrap();
     assert_eq!(matches("(pointer: fine) and (hover: hover)"), true);
     page.set_viewport(390, 844, true).unwrap();
-    page.wait_for("innerWidth == 390 && innerHeight == 844")
-        .unwrap();
+    page.wait_for("innerWidth == 390 && innerHeight == 844").unwrap();
     assert_eq!(matches("(pointer: coarse) and (hover: none)"), true);
     page.click("button").unwrap();
-    page.wait_for("document.querySelector('button').title == 1")
-        .unwrap();
+    page.wait_for("document.querySelector('button').title == 1").unwrap();
 }
 
 #[test]
@@ -210,10 +188,7 @@ fn clicks_are_real() {
         return;
     };
     page.hover("#b").unwrap();
-    assert_eq!(
-        page.evaluate("[b.title, b.textContent]").unwrap(),
-        json!(["over", "press"])
-    );
+    assert_eq!(page.evaluate("[b.title, b.textContent]").unwrap(), json!(["over", "press"]));
     page.click("#b").unwrap();
     page.wait_for("b.textContent == 'true'").unwrap();
     let error = |selector: &str| page.click(selector).unwrap_err().to_string();
@@ -244,16 +219,8 @@ fn a_time_out_names_what_was_waited_for() {
         return;
     };
     page.set_limit(Duration::from_millis(200));
-    let error = page
-        .wait_for("document.querySelector('#x').open")
-        .unwrap_err()
-        .to_string();
-    for part in [
-        "`document.querySelector('#x').open`",
-        "200ms",
-        "of null",
-        "broken",
-    ] {
+    let error = page.wait_for("document.querySelector('#x').open").unwrap_err().to_string();
+    for part in ["`document.querySelector('#x').open`", "200ms", "of null", "broken"] {
         assert!(error.contains(part), "{part} is not in: {error}");
     }
     let never = "new Promise(() => {})";
@@ -277,10 +244,7 @@ fn pages_are_served_too_and_a_missing_one_is_an_error() {
             let n = stream.read(&mut request).unwrap();
             let is_page = request[..n].starts_with(b"GET / ");
             let (status, body) = match is_page {
-                true => (
-                    "200 OK",
-                    "<title>Served</title><link rel=stylesheet href=/no.css>",
-                ),
+                true => ("200 OK", "<title>Served</title><link rel=stylesheet href=/no.css>"),
                 false => ("404 Not Found", ""),
             };
             let head = "Content-Type: text/html\r\nConnection: close";
@@ -297,9 +261,7 @@ fn pages_are_served_too_and_a_missing_one_is_an_error() {
     assert!(page.requests().contains(&missing), "{:?}", page.requests());
     let troubles = page.troubles();
     assert!(
-        troubles
-            .iter()
-            .any(|trouble| trouble.contains("404") && trouble.contains(&missing)),
+        troubles.iter().any(|trouble| trouble.contains("404") && trouble.contains(&missing)),
         "{troubles:?}"
     );
     let error = browser.open("file:///no/such/page.html").unwrap_err();
@@ -315,10 +277,7 @@ fn pages_share_no_storage() {
     page.go(&url).unwrap();
     assert_eq!(page.evaluate("localStorage.colour").unwrap(), "dark");
     let other = browser().unwrap().open(&url).unwrap();
-    assert_eq!(
-        other.evaluate("localStorage.colour === undefined").unwrap(),
-        true
-    );
+    assert_eq!(other.evaluate("localStorage.colour === undefined").unwrap(), true);
 }
 
 #[test]

@@ -40,11 +40,7 @@ fn list(n_bytes: usize) -> (usize, usize) {
 
 /// The size of the blocks in a list; the inverse of [`list`].
 fn bytes_of_list(k: usize) -> usize {
-    if k < 64 {
-        (k + 1) * 16
-    } else {
-        (k - 62) * 1024
-    }
+    if k < 64 { (k + 1) * 16 } else { (k - 62) * 1024 }
 }
 
 #[inline]
@@ -94,10 +90,7 @@ impl Drop for AtEnd {
         STATE.set(State::Closed);
         LISTS.with(|lists| {
             for (k, list) in lists.iter().enumerate() {
-                let closed = Free {
-                    first: null_mut(),
-                    n_room: 0,
-                };
+                let closed = Free { first: null_mut(), n_room: 0 };
                 let mut block = list.replace(closed).first;
                 while !block.is_null() {
                     // SAFETY: a kept block holds the address of the next, and came from mimalloc with this layout.
@@ -123,10 +116,7 @@ fn open() -> bool {
     LISTS.with(|lists| {
         for (k, list) in lists.iter().enumerate() {
             let n_bytes = bytes_of_list(k);
-            list.set(Free {
-                n_room: (LIST_BYTES_MAX / n_bytes) as u32,
-                ..list.get()
-            });
+            list.set(Free { n_room: (LIST_BYTES_MAX / n_bytes) as u32, ..list.get() });
         }
     });
     AT_END.with(|_| ());
@@ -141,10 +131,7 @@ fn take(k: usize) -> *mut u8 {
         if !first.is_null() {
             // SAFETY: a kept block holds the address of the next.
             let next = unsafe { first.cast::<*mut u8>().read() };
-            lists[k].set(Free {
-                first: next,
-                n_room: n_room + 1,
-            });
+            lists[k].set(Free { first: next, n_room: n_room + 1 });
         }
         first
     })
@@ -163,10 +150,7 @@ unsafe fn keep(block: *mut u8, k: usize) -> bool {
         }
         // SAFETY: blocks have room for an address and are aligned for it.
         unsafe { block.cast::<*mut u8>().write(first) };
-        lists[k].set(Free {
-            first: block,
-            n_room: n_room - 1,
-        });
+        lists[k].set(Free { first: block, n_room: n_room - 1 });
         true
     })
 }
@@ -182,11 +166,7 @@ unsafe impl GlobalAlloc for Allocator {
             if is_kept(layout) {
                 let (k, n_bytes) = list(layout.size());
                 let block = take(k);
-                if block.is_null() {
-                    MiMalloc.alloc(layout_of_list(n_bytes))
-                } else {
-                    block
-                }
+                if block.is_null() { MiMalloc.alloc(layout_of_list(n_bytes)) } else { block }
             } else if is_small(layout.size()) {
                 MiMalloc.alloc(layout)
             } else {
@@ -265,10 +245,7 @@ mod tests {
     fn sizes_fit_their_lists() {
         for n_bytes in 0..=KEPT_BYTES_MAX {
             let (k, size) = list(n_bytes);
-            assert!(
-                k < N_LISTS && size >= n_bytes.max(1) && size % ALIGN == 0,
-                "{n_bytes} bytes"
-            );
+            assert!(k < N_LISTS && size >= n_bytes.max(1) && size % ALIGN == 0, "{n_bytes} bytes");
             assert_eq!(list(size), (k, size), "{n_bytes} bytes");
             assert_eq!(size, bytes_of_list(k), "{n_bytes} bytes");
         }
@@ -299,9 +276,7 @@ mod tests {
                 vecs
             }
         };
-        let threads: Vec<_> = (0..4)
-            .map(|seed| std::thread::spawn(worker(seed)))
-            .collect();
+        let threads: Vec<_> = (0..4).map(|seed| std::thread::spawn(worker(seed))).collect();
         for thread in threads {
             // This thread frees blocks that another thread allocated.
             let vecs = thread.join().expect("a worker");

@@ -31,10 +31,8 @@ struct Cli {
 pub(crate) fn command(words: &[String]) -> clap::Command {
     let config = config_among(words);
     let shared = Cli::command();
-    let names: Vec<String> = shared
-        .get_subcommands()
-        .map(|command| command.get_name().to_owned())
-        .collect();
+    let names: Vec<String> =
+        shared.get_subcommands().map(|command| command.get_name().to_owned()).collect();
     let n_programs = programs().len();
     let programs = programs().iter().enumerate();
     let mut command = shared.subcommands(programs.map(|(at, program)| {

@@ -30,10 +30,8 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     give_drivers_a_folder();
     program::prepare(workloads::PROGRAMS);
     // Arguments that are not UTF-8 are converted lossily here; the parser handles them later.
-    let words: Vec<String> = arguments
-        .iter()
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
+    let words: Vec<String> =
+        arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     program::execute(arguments, flags::command(&words), dispatch) as u8
 }
 

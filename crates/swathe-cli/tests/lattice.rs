@@ -97,26 +97,14 @@ fn flags_ask_one_question() {
 
     std::fs::write(folder.path().join("walls.txt"), "0,1\n3 1,1\n").unwrap();
     let blocked = printed("lattice analyze --size 3x3 --blocked-file walls.txt");
-    assert_eq!(
-        blocked,
-        printed("lattice analyze --size 3x3 --blocked 1,1 1,0 0,1")
-    );
+    assert_eq!(blocked, printed("lattice analyze --size 3x3 --blocked 1,1 1,0 0,1"));
     // Blocked vertices take the same notation as the ends of a path.
     let path = printed("lattice path --size 20x20 --from 1,1 --to 1,3 --blocked 1,2");
-    assert!(
-        path.contains("length       4") && path.contains("from_vertex  21"),
-        "{path}"
-    );
+    assert!(path.contains("length       4") && path.contains("from_vertex  21"), "{path}");
     let counts = printed("lattice analyze --size 100x100x100x100x100x100x100x100x100x100 --json");
-    assert!(
-        counts.contains(r#""n_vertices":"100000000000000000000""#),
-        "{counts}"
-    );
+    assert!(counts.contains(r#""n_vertices":"100000000000000000000""#), "{counts}");
     let counts = printed("lattice analyze --size 3x3 --json");
-    assert!(
-        counts.contains(r#""n_vertices":9,"n_edges":12"#),
-        "{counts}"
-    );
+    assert!(counts.contains(r#""n_vertices":9,"n_edges":12"#), "{counts}");
 }
 
 const QUERIES: &str = "\u{feff}id,size,from,to,blocked,note\r\n\
@@ -168,10 +156,7 @@ fn what_cannot_be_used_is_an_error_before_anything_is_done() {
     let folder = folder();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     write("no-to.csv", "id,size,from\na,3x3,0\n");
-    write(
-        "twice.csv",
-        "id,size,from,to\na,3x3,0,1\nb,3x3,0,1\na,3x3,0,2\n",
-    );
+    write("twice.csv", "id,size,from,to\na,3x3,0,1\nb,3x3,0,1\na,3x3,0,2\n");
     write("short.csv", "size,from,to\n3x3,0,1\n3x3,0\n");
     write("open.csv", "size,from,to\n3x3,\"0,1\n");
     write("empty.csv", "");
@@ -183,42 +168,21 @@ fn what_cannot_be_used_is_an_error_before_anything_is_done() {
         ("path open.csv", "open.csv: line 2: a quote is opened"),
         ("analyze empty.csv", "empty.csv: the file is empty"),
         ("analyze absent.csv", "absent.csv: cannot be read"),
-        (
-            "analyze --size 3x3 --blocked-file words.txt",
-            "words.txt: blocked has \"three\"",
-        ),
-        (
-            "analyze --size 3x3 --blocked-file absent.txt",
-            "cannot read absent.txt",
-        ),
+        ("analyze --size 3x3 --blocked-file words.txt", "words.txt: blocked has \"three\""),
+        ("analyze --size 3x3 --blocked-file absent.txt", "cannot read absent.txt"),
         ("analyze --size 3x1", "axis 1 has 1 vertices"),
         ("analyze --size 3xx", "size has \"3xx\""),
         ("analyze --size 3x3 --blocked 9", "there is no vertex 9"),
-        (
-            "analyze --size 3x3 --blocked 1,2,4",
-            "separate vertices by spaces",
-        ),
+        ("analyze --size 3x3 --blocked 1,2,4", "separate vertices by spaces"),
         ("path --size 3x3 --from 0 --to 9", "there is no vertex 9"),
-        (
-            "path --size 3x3 --from 0 --to 0,3",
-            "coordinate 3 on axis 1",
-        ),
-        (
-            "path --size 3x3 --from 0 --to 8 --blocked 8",
-            "vertex 8 is blocked",
-        ),
+        ("path --size 3x3 --from 0 --to 0,3", "coordinate 3 on axis 1"),
+        ("path --size 3x3 --from 0 --to 8 --blocked 8", "vertex 8 is blocked"),
         ("path --size 3x3 --from 0", "--to <VERTEX>"),
-        (
-            "layers --size 100x100x100x100x100 --from 0 --blocked 1",
-            "needs 3 GiB of memory",
-        ),
+        ("layers --size 100x100x100x100x100 --from 0 --blocked 1", "needs 3 GiB of memory"),
         ("layers twice.csv --size 3x3", "cannot be used with"),
         ("layers twice.csv --resume", "need a run folder"),
         ("layers twice.csv --threads many", "--threads is 'many'"),
-        (
-            "path --size 3x3 --from 0 --to 8 --length-max 9",
-            "--scratch <FILE>",
-        ),
+        ("path --size 3x3 --from 0 --to 8 --length-max 9", "--scratch <FILE>"),
     ] {
         let ended = swathe(folder.path(), &format!("lattice {line}"));
         assert_eq!(ended.code, 2, "{line}: {}", ended.stderr);
@@ -241,9 +205,8 @@ fn many_queries(n_queries: u64) -> String {
     for number in 0..n_queries {
         let sizes: Vec<u64> = (0..1 + below(4)).map(|_| 2 + below(7)).collect();
         let n_vertices: u64 = sizes.iter().product();
-        let blocked: Vec<String> = (0..below(1 + n_vertices / 2))
-            .map(|_| below(n_vertices).to_string())
-            .collect();
+        let blocked: Vec<String> =
+            (0..below(1 + n_vertices / 2)).map(|_| below(n_vertices).to_string()).collect();
         let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
         let (sizes, blocked) = (sizes.join("x"), blocked.join(" "));
         let (from, to) = (below(n_vertices), below(n_vertices));
@@ -255,9 +218,7 @@ fn many_queries(n_queries: u64) -> String {
 /// The `result_hash` in a run's `run.json`.
 fn result_hash(run: &Path) -> String {
     let text = std::fs::read_to_string(run.join("run.json")).unwrap();
-    let (_, rest) = text
-        .split_once("\"result_hash\": \"")
-        .expect("the run is complete");
+    let (_, rest) = text.split_once("\"result_hash\": \"").expect("the run is complete");
     rest.split('"').next().unwrap().to_owned()
 }
 
@@ -288,10 +249,7 @@ fn runs_are_the_same_whatever_the_threads_and_batches() {
             assert!(run.join("queries.parquet").exists() && run.join("failures.parquet").exists());
             hashes.push(result_hash(&run));
         }
-        assert!(
-            hashes.iter().all(|hash| *hash == hashes[0]),
-            "{verb}: {hashes:?}"
-        );
+        assert!(hashes.iter().all(|hash| *hash == hashes[0]), "{verb}: {hashes:?}");
 
         let shards = format!("{verb}-shards");
         for shard in ["1/3", "3/3", "2/3"] {
@@ -299,21 +257,13 @@ fn runs_are_the_same_whatever_the_threads_and_batches() {
             assert!(swathe(folder.path(), &line).code <= 1);
         }
         swathe(folder.path(), &format!("merge {shards}"));
-        assert_eq!(
-            result_hash(&folder.path().join(shards)),
-            hashes[0],
-            "{verb} in shards"
-        );
+        assert_eq!(result_hash(&folder.path().join(shards)), hashes[0], "{verb} in shards");
     }
     let again = swathe(folder.path(), "lattice path q.csv --out path-0");
     assert_eq!(again.code, 2);
     let other = swathe(folder.path(), "lattice layers q.csv --out path-0 --resume");
     assert_eq!(other.code, 2);
-    assert!(
-        other.stderr.contains("--op: \"path\" then, \"layers\" now"),
-        "{}",
-        other.stderr
-    );
+    assert!(other.stderr.contains("--op: \"path\" then, \"layers\" now"), "{}", other.stderr);
 }
 
 #[test]
@@ -321,10 +271,7 @@ fn a_question_by_flags_can_be_a_run_too() {
     let folder = folder();
     let line = "lattice layers --size 4x4 --from 0 --blocked 1 --distances --out run";
     assert_eq!(printed(folder.path(), line), "run\n");
-    let plan = printed(
-        folder.path(),
-        "lattice layers --size 4x4 --from 0 --explain",
-    );
+    let plan = printed(folder.path(), "lattice layers --size 4x4 --from 0 --explain");
     assert!(plan.starts_with("1 problem in 1 batch on "), "{plan}");
 }
 
@@ -344,10 +291,7 @@ fn borrowed_memory_is_as_it_was() {
     let before = someone_elses_data(&lent, 30 * 8 + 3);
     // A wall with a gap at the far end: the path from 0 to 2 has 2 + 2 · 9 steps.
     let walls = "--size 10x3 --from 0 --to 2 --blocked 1 4 7 10 13 16 19 22 25";
-    let found = swathe(
-        folder.path(),
-        &format!("lattice path {walls} --scratch lent"),
-    );
+    let found = swathe(folder.path(), &format!("lattice path {walls} --scratch lent"));
     assert_eq!(found.code, 0);
     // The size of the search's own variables depends on the compiler.
     let (answer, rest) = found.stdout.split_once("clean_bytes").unwrap();
@@ -364,45 +308,22 @@ fn borrowed_memory_is_as_it_was() {
     certainty       probable
     length_max      -
     ");
-    assert!(
-        found.stderr.contains("lent: 240 bytes borrowed"),
-        "{}",
-        found.stderr
-    );
+    assert!(found.stderr.contains("lent: 240 bytes borrowed"), "{}", found.stderr);
     assert!(found.stderr.contains("clean memory: "), "{}", found.stderr);
-    assert!(
-        found.stderr.contains("probable, by 2 seeds"),
-        "{}",
-        found.stderr
-    );
+    assert!(found.stderr.contains("probable, by 2 seeds"), "{}", found.stderr);
     assert_eq!(std::fs::read(&lent).unwrap(), before);
 
     let capped = format!("lattice path {walls} --scratch lent --length-max 19 --json");
     let capped = swathe(folder.path(), &capped);
     assert_eq!(capped.code, 1);
-    assert!(
-        capped.stdout.contains(r#""found":null"#),
-        "{}",
-        capped.stdout
-    );
-    assert!(
-        capped.stderr.contains("no path of up to 18 edges"),
-        "{}",
-        capped.stderr
-    );
+    assert!(capped.stdout.contains(r#""found":null"#), "{}", capped.stdout);
+    assert!(capped.stderr.contains("no path of up to 18 edges"), "{}", capped.stderr);
 
     let short = "lattice path --size 31 --from 0 --to 1 --scratch lent";
     let short = swathe(folder.path(), short);
     assert_eq!(short.code, 2);
-    assert!(
-        short.stderr.contains("lent has 243 bytes; 248 are needed"),
-        "{}",
-        short.stderr
-    );
-    let absent = swathe(
-        folder.path(),
-        &format!("lattice path {walls} --scratch absent"),
-    );
+    assert!(short.stderr.contains("lent has 243 bytes; 248 are needed"), "{}", short.stderr);
+    let absent = swathe(folder.path(), &format!("lattice path {walls} --scratch absent"));
     assert_eq!(absent.code, 2);
     assert!(!folder.path().join("absent").exists());
     assert_eq!(std::fs::read(&lent).unwrap(), before);
@@ -418,21 +339,9 @@ fn borrowed_memory_gives_the_same_lengths() {
     let mut n_compared = 0;
     for (answer, line) in answers.lines().zip(many_queries(40).lines().skip(1)) {
         let fields: Vec<&str> = line.split(',').collect();
-        let [_, size, from, to, blocked] = fields[..] else {
-            panic!("five columns")
-        };
-        let mut args = vec![
-            "lattice", "path", "--size", size, "--from", from, "--to", to,
-        ];
-        args.extend([
-            "--blocked",
-            blocked,
-            "--scratch",
-            "lent",
-            "--length-max",
-            "10000",
-            "--json",
-        ]);
+        let [_, size, from, to, blocked] = fields[..] else { panic!("five columns") };
+        let mut args = vec!["lattice", "path", "--size", size, "--from", from, "--to", to];
+        args.extend(["--blocked", blocked, "--scratch", "lent", "--length-max", "10000", "--json"]);
         let ended = ended(program(folder.path(), &args).output().unwrap());
         let length = |text: &str| {
             let (_, rest) = text.split_once("\"length\":")?;
@@ -465,27 +374,17 @@ fn borrowed_memory_is_as_it_was_after_an_interruption() {
     let ended = ended(child.wait_with_output().unwrap());
     assert_eq!(ended.code, 130, "{}", ended.stderr);
     assert_eq!(ended.stdout, "");
-    assert!(
-        ended.stderr.contains("interrupted: lent is as it was"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("interrupted: lent is as it was"), "{}", ended.stderr);
     assert!(std::fs::read(&lent).unwrap() == before);
 
     let limited = swathe(folder.path(), &format!("{line} --time-limit 300ms"));
     assert_eq!(limited.code, 1);
-    assert!(
-        limited.stderr.contains("not finished after 300ms"),
-        "{}",
-        limited.stderr
-    );
+    assert!(limited.stderr.contains("not finished after 300ms"), "{}", limited.stderr);
     assert!(std::fs::read(&lent).unwrap() == before);
 }
 
 fn interrupt(child: &Child) {
-    let sent = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(sent.unwrap().success());
 }
 
@@ -502,12 +401,7 @@ fn wait_until(is_so: impl Fn() -> bool) {
 fn help_teaches() {
     let folder = folder();
     for verb in ["", "analyze", "path", "layers"] {
-        let name = format!("lattice_help_{verb}")
-            .trim_end_matches('_')
-            .to_owned();
-        insta::assert_snapshot!(
-            name,
-            printed(folder.path(), &format!("lattice {verb} --help"))
-        );
+        let name = format!("lattice_help_{verb}").trim_end_matches('_').to_owned();
+        insta::assert_snapshot!(name, printed(folder.path(), &format!("lattice {verb} --help")));
     }
 }

@@ -14,11 +14,7 @@ fn readme() -> String {
 fn without_times(text: &str) -> String {
     let word = |word: &str| {
         let is_time = word.contains('.') && word.trim_matches(['(', ')']).parse::<f64>().is_ok();
-        if is_time {
-            "#".to_owned()
-        } else {
-            word.to_owned()
-        }
+        if is_time { "#".to_owned() } else { word.to_owned() }
     };
     let line = |line: &str| match line.contains(" busy ") && line.contains("; memory ") {
         true => "how busy it was".to_owned(),
@@ -40,11 +36,7 @@ fn swathe(words: &[&str], folder: &Path, software_gpu: Option<&str>) -> String {
         command.env("SWATHE_SOFTWARE_GPU", value);
     }
     let output = command.output().unwrap();
-    assert!(
-        output.status.success(),
-        "{words:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stderr).unwrap() + &String::from_utf8(output.stdout).unwrap()
 }
 
@@ -52,9 +44,7 @@ fn swathe(words: &[&str], folder: &Path, software_gpu: Option<&str>) -> String {
 fn blocks<'a>(readme: &'a str, language: &str) -> Vec<&'a str> {
     let start = format!("```{language}\n");
     let parts = readme.split(&start).skip(1);
-    parts
-        .filter_map(|block| block.split("```").next())
-        .collect()
+    parts.filter_map(|block| block.split("```").next()).collect()
 }
 
 /// The lines that are only typed, without output, run in the order of the README.
@@ -102,28 +92,15 @@ fn console_examples_print_what_they_say() {
     let data = folder.path().join("demo/data");
     let readme = readme();
     let blocks = blocks(&readme, "console");
-    assert!(
-        blocks.len() >= 4,
-        "every workload with a command has an example"
-    );
+    assert!(blocks.len() >= 4, "every workload with a command has an example");
     for block in blocks {
         let (command, expected) = block.split_once('\n').expect("a command and its output");
-        let words: Vec<&str> = command
-            .strip_prefix("$ swathe ")
-            .expect("a command")
-            .split(' ')
-            .collect();
+        let words: Vec<&str> =
+            command.strip_prefix("$ swathe ").expect("a command").split(' ').collect();
         let printed = swathe(&words, &data, None);
         // Plain progress lines appear only on a slow machine.
-        let printed: Vec<&str> = printed
-            .lines()
-            .filter(|line| !line.contains(" done, "))
-            .collect();
-        assert_eq!(
-            without_times(&printed.join("\n")),
-            without_times(expected),
-            "{command}"
-        );
+        let printed: Vec<&str> = printed.lines().filter(|line| !line.contains(" done, ")).collect();
+        assert_eq!(without_times(&printed.join("\n")), without_times(expected), "{command}");
     }
 }
 

@@ -20,11 +20,7 @@ use swathe_run::store::report_file::ReportFile;
 fn finished() -> (tempfile::TempDir, ReportFile) {
     let folder = tempfile::tempdir().unwrap();
     many_floats(folder.path());
-    swathe(
-        folder.path(),
-        "array map sqrt in.npz --out run --memory 1GiB",
-    )
-    .expect(0);
+    swathe(folder.path(), "array map sqrt in.npz --out run --memory 1GiB").expect(0);
     let file = ReportFile::read(&folder.path().join("run")).unwrap();
     (folder, file)
 }
@@ -49,35 +45,18 @@ fn the_text_says_what_the_report_says() {
     let has = |what: &str| assert!(text.contains(what), "{what:?} is not in\n{text}");
     assert!(text.starts_with("array: 60 solved\n"), "{text}");
     has("swathe array map sqrt in.npz --out run --memory 1GiB");
-    has(&format!(
-        "{}, {} solved",
-        time(report.wall_ms),
-        rate(report.solved_per_s())
-    ));
-    has(&format!(
-        "{} of 1 GiB at most",
-        bytes(report.memory.peak_bytes)
-    ));
+    has(&format!("{}, {} solved", time(report.wall_ms), rate(report.solved_per_s())));
+    has(&format!("{} of 1 GiB at most", bytes(report.memory.peak_bytes)));
     has(file.result_hash.as_deref().unwrap());
     let all_ms: f64 = report.workers.iter().map(|worker| worker.phases_ms()).sum();
     let solve_ms: f64 = report.workers.iter().map(|worker| worker.solve_ms).sum();
     let idle_ms: f64 = report.workers.iter().map(|worker| worker.idle_ms).sum();
     for (name, ms) in [("solving", solve_ms), ("idle", idle_ms)] {
-        let line = text
-            .lines()
-            .find(|line| line.trim_start().starts_with(name))
-            .unwrap();
+        let line = text.lines().find(|line| line.trim_start().starts_with(name)).unwrap();
         assert!(line.contains(&time(ms)), "{line}: {ms}");
         assert!(line.contains(&percent(ms / all_ms)), "{line}: {ms}");
     }
-    has(&count(
-        report
-            .buckets
-            .iter()
-            .map(|bucket| bucket.n_lanes)
-            .max()
-            .unwrap(),
-    ));
+    has(&count(report.buckets.iter().map(|bucket| bucket.n_lanes).max().unwrap()));
     has("What cost time\n");
     // A very short run has no costs to report.
     if report.wall_ms < 50.0 {
@@ -149,9 +128,7 @@ fn the_flame_graph_is_a_picture_of_its_own() {
     let svg = fs::read_to_string(folder.path().join("time.svg")).unwrap();
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
     let longest = file.report.buckets.iter();
-    let longest = longest
-        .max_by(|a, b| a.solve_ms.total_cmp(&b.solve_ms))
-        .unwrap();
+    let longest = longest.max_by(|a, b| a.solve_ms.total_cmp(&b.solve_ms)).unwrap();
     let solving = format!("<title>solving: {},", time(longest.solve_ms));
     assert!(svg.contains(&solving), "{solving} is not in\n{svg}");
 }
@@ -172,16 +149,9 @@ fn a_reader_that_has_seen_enough_is_no_fault() {
     ] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let ended = command(folder.path(), line)
-            .stdout(Stdio::from(writer))
-            .output()
-            .unwrap();
+        let ended = command(folder.path(), line).stdout(Stdio::from(writer)).output().unwrap();
         let ended = Ended::of(ended).expect(0);
-        assert!(
-            !ended.stderr.contains("panicked"),
-            "{line}: {}",
-            ended.stderr
-        );
+        assert!(!ended.stderr.contains("panicked"), "{line}: {}", ended.stderr);
     }
 }
 
@@ -189,56 +159,31 @@ fn a_reader_that_has_seen_enough_is_no_fault() {
 #[cfg(target_os = "linux")]
 fn an_output_that_is_full_is_a_fault() {
     let (folder, _) = finished();
-    let full = fs::OpenOptions::new()
-        .write(true)
-        .open("/dev/full")
-        .unwrap();
-    let ended = command(folder.path(), "report run --text")
-        .stdout(full)
-        .output()
-        .unwrap();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let ended = command(folder.path(), "report run --text").stdout(full).output().unwrap();
     let ended = Ended::of(ended).expect(4);
-    assert!(
-        ended.stderr.starts_with("error: cannot print"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.starts_with("error: cannot print"), "{}", ended.stderr);
 }
 
 #[test]
 fn two_runs_are_compared() {
     let (folder, file) = finished();
     let path = folder.path();
-    swathe(
-        path,
-        "array map sqrt in.npz --out same --memory 2GiB --threads 1",
-    )
-    .expect(0);
+    swathe(path, "array map sqrt in.npz --out same --memory 2GiB --threads 1").expect(0);
     let text = swathe(path, "report run same").expect(0).stdout;
     assert!(text.starts_with("run → same\n"), "{text}");
-    assert!(
-        text.contains("all problems ended alike (0 without an answer)"),
-        "{text}"
-    );
+    assert!(text.contains("all problems ended alike (0 without an answer)"), "{text}");
     assert!(text.contains("all the same, to the last bit"), "{text}");
     let row = |text: &str, name: &str| -> Vec<String> {
-        let line = text
-            .lines()
-            .find(|line| line.trim_start().starts_with(name));
+        let line = text.lines().find(|line| line.trim_start().starts_with(name));
         let line = line.unwrap_or_else(|| panic!("no {name} in\n{text}"));
-        let cells = line
-            .split("  ")
-            .map(str::trim)
-            .filter(|cell| !cell.is_empty());
+        let cells = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty());
         cells.map(str::to_owned).collect()
     };
     assert_eq!(row(&text, "memory budget")[1..], ["1 GiB", "2 GiB"]);
     let other = ReportFile::read(&path.join("same")).unwrap().report;
     let times = row(&text, "time");
-    assert_eq!(
-        times[1..3],
-        [time(file.report.wall_ms), time(other.wall_ms)]
-    );
+    assert_eq!(times[1..3], [time(file.report.wall_ms), time(other.wall_ms)]);
     assert_eq!(row(&text, "solved  ")[1..], ["60", "60", "="]);
 
     // Other answers, and a problem with another outcome.
@@ -247,11 +192,7 @@ fn two_runs_are_compared() {
     let line = "array map add in.npz --operand 2 --out plus2";
     swathe_with(path, "SWATHE_FAULTS", "panic@item:7", line).expect(1);
     let text = swathe(path, "report plus1 plus2").expect(0).stdout;
-    assert_eq!(
-        row(&text, "--operand")[1..],
-        ["1", "2"].map(String::from),
-        "{text}"
-    );
+    assert_eq!(row(&text, "--operand")[1..], ["1", "2"].map(String::from), "{text}");
     assert!(text.contains("59 of 59 rows differ"), "{text}");
     assert!(text.contains("in data (59)"), "{text}");
     assert!(text.contains("1 row is only there before"), "{text}");
@@ -284,10 +225,7 @@ fn traced(run: &Path) -> (BTreeMap<u64, f64>, Vec<(f64, u64)>) {
             _ => {}
         }
     }
-    assert!(
-        open.values().all(Vec::is_empty),
-        "everything that begins ends"
-    );
+    assert!(open.values().all(Vec::is_empty), "everything that begins ends");
     (solved, used)
 }
 
@@ -297,29 +235,14 @@ fn the_trace_says_what_the_report_says() {
     let (solved, used) = traced(&folder.path().join("run"));
     assert_eq!(file.report.launches_step, 1);
     for worker in &file.report.workers {
-        let traced_ms = solved
-            .get(&(worker.worker as u64 + 1))
-            .copied()
-            .unwrap_or_default();
+        let traced_ms = solved.get(&(worker.worker as u64 + 1)).copied().unwrap_or_default();
         // The report's milliseconds and the trace's nanoseconds are rounded separately.
         let n_launches = file.report.n_launches as f64;
         let difference = (traced_ms - worker.solve_ms).abs();
-        assert!(
-            difference < 1e-5 * (n_launches + 1.0),
-            "{traced_ms} {}",
-            worker.solve_ms
-        );
+        assert!(difference < 1e-5 * (n_launches + 1.0), "{traced_ms} {}", worker.solve_ms);
     }
-    let sampled: Vec<u64> = file
-        .report
-        .samples
-        .iter()
-        .map(|sample| sample.used_bytes)
-        .collect();
-    assert_eq!(
-        used.iter().map(|&(_, bytes)| bytes).collect::<Vec<_>>(),
-        sampled
-    );
+    let sampled: Vec<u64> = file.report.samples.iter().map(|sample| sample.used_bytes).collect();
+    assert_eq!(used.iter().map(|&(_, bytes)| bytes).collect::<Vec<_>>(), sampled);
     let trace = json(&folder.path().join("run/trace.json"));
     assert_eq!(trace["otherData"]["command"], file.command);
 }
@@ -355,11 +278,7 @@ fn repeated_setbacks_are_folded_and_all_are_counted() {
         };
         let n_told: u64 = warnings.iter().map(|line| 1 + n_more(line)).sum();
         assert_eq!(n_told, report.n_setbacks, "{}", ended.stderr);
-        assert!(
-            (warnings.len() as u64) < report.n_setbacks / 2,
-            "{}",
-            ended.stderr
-        );
+        assert!((warnings.len() as u64) < report.n_setbacks / 2, "{}", ended.stderr);
     }
 }
 
@@ -367,29 +286,13 @@ fn repeated_setbacks_are_folded_and_all_are_counted() {
 fn a_run_ends_with_its_figures() {
     let folder = tempfile::tempdir().unwrap();
     many_floats(folder.path());
-    let ended = swathe(
-        folder.path(),
-        "array map sqrt in.npz --out run --memory 1GiB",
-    )
-    .expect(0);
+    let ended = swathe(folder.path(), "array map sqrt in.npz --out run --memory 1GiB").expect(0);
     let report = ReportFile::read(&folder.path().join("run")).unwrap().report;
     let lines: Vec<&str> = ended.stderr.lines().collect();
-    assert!(
-        lines[0].starts_with("array: 60 solved in "),
-        "{}",
-        ended.stderr
-    );
+    assert!(lines[0].starts_with("array: 60 solved in "), "{}", ended.stderr);
     let busy = percent(Turns::of(&report).busy());
-    assert!(
-        lines[1].contains(&format!("busy {busy}")),
-        "{}",
-        ended.stderr
-    );
+    assert!(lines[1].contains(&format!("busy {busy}")), "{}", ended.stderr);
     let memory = bytes(report.memory.peak_bytes);
-    assert!(
-        lines[1].ends_with(&format!("; memory {memory} of 1 GiB at most")),
-        "{}",
-        ended.stderr
-    );
+    assert!(lines[1].ends_with(&format!("; memory {memory} of 1 GiB at most")), "{}", ended.stderr);
     assert_eq!(lines.last(), Some(&"report: run/report.html"));
 }

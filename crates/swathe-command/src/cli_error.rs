@@ -41,11 +41,7 @@ pub struct CliError {
 impl CliError {
     /// An error with this exit status.
     pub fn new(code: Code, message: impl Into<String>) -> CliError {
-        CliError {
-            code,
-            message: message.into(),
-            hint: None,
-        }
+        CliError { code, message: message.into(), hint: None }
     }
 
     /// Bad usage, or an input that cannot be used.
@@ -55,10 +51,7 @@ impl CliError {
 
     /// The same with a hint for the user.
     pub fn hint(self, hint: impl Into<String>) -> CliError {
-        CliError {
-            hint: Some(hint.into()),
-            ..self
-        }
+        CliError { hint: Some(hint.into()), ..self }
     }
 
     /// Prints the message and the hint to stderr.
@@ -71,16 +64,12 @@ impl From<FolderError> for CliError {
     fn from(error: FolderError) -> CliError {
         let message = error.to_string();
         let (code, hint) = match &error {
-            FolderError::Exists { complete: true, .. } => (
-                Code::Usage,
-                "the run is complete: choose another --out, or remove the folder",
-            ),
-            FolderError::Exists {
-                complete: false, ..
-            } => (
-                Code::Usage,
-                "add --resume to go on with it, or choose another --out",
-            ),
+            FolderError::Exists { complete: true, .. } => {
+                (Code::Usage, "the run is complete: choose another --out, or remove the folder")
+            }
+            FolderError::Exists { complete: false, .. } => {
+                (Code::Usage, "add --resume to go on with it, or choose another --out")
+            }
             FolderError::NotARun { .. } => (Code::Usage, "choose a new or empty folder for --out"),
             FolderError::NoRun { .. } => (Code::Usage, "give the folder that --out made"),
             FolderError::Differs { .. } => (
@@ -88,10 +77,9 @@ impl From<FolderError> for CliError {
                 "repeat the settings and inputs it was made with, or choose another --out",
             ),
             FolderError::InUse { .. } => (Code::Output, "wait for the other process, or stop it"),
-            FolderError::Damaged { .. } => (
-                Code::Usage,
-                "what is whole can be read; start again in another --out",
-            ),
+            FolderError::Damaged { .. } => {
+                (Code::Usage, "what is whole can be read; start again in another --out")
+            }
             FolderError::Vanished { .. } => (
                 Code::Output,
                 "what is left there may be of no use: leave the folder alone while a run goes on, and start again",

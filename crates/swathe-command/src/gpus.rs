@@ -77,18 +77,12 @@ impl DeviceChoice {
                 ))
                 .hint("`swathe devices` shows what there is"));
             }
-            usable = numbers
-                .iter()
-                .map(|&number| usable[number].clone())
-                .collect();
+            usable = numbers.iter().map(|&number| usable[number].clone()).collect();
         }
         if usable.is_empty() {
             let is_asked_for = matches!(self, DeviceChoice::Gpu(_));
             if is_asked_for || is_broken(&found) {
-                status!(
-                    "no graphics processor, all runs on the CPU: {}",
-                    why_none(&found)
-                );
+                status!("no graphics processor, all runs on the CPU: {}", why_none(&found));
             }
         }
         let routing = match self {
@@ -106,15 +100,10 @@ impl DeviceChoice {
 pub fn search(faults: &Faults) -> Result<GpuSearch, CliError> {
     let n_copies = match std::env::var("SWATHE_GPUS") {
         Err(_) => 1,
-        Ok(text) => text
-            .trim()
-            .parse()
-            .ok()
-            .filter(|n| (1..=64).contains(n))
-            .ok_or_else(|| {
-                CliError::usage(format!("SWATHE_GPUS is '{text}', which is not 1 to 64"))
-                    .hint("it opens every graphics processor so many times; leave it out otherwise")
-            })?,
+        Ok(text) => text.trim().parse().ok().filter(|n| (1..=64).contains(n)).ok_or_else(|| {
+            CliError::usage(format!("SWATHE_GPUS is '{text}', which is not 1 to 64"))
+                .hint("it opens every graphics processor so many times; leave it out otherwise")
+        })?,
     };
     let software = std::env::var("SWATHE_SOFTWARE_GPU");
     Ok(GpuSearch {

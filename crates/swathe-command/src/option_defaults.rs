@@ -13,9 +13,7 @@ pub(crate) fn option_names(program: &Program) -> Vec<String> {
     fn collect(command: &Command, names: &mut Vec<String>) {
         let longs = command.get_arguments().filter_map(Arg::get_long);
         names.extend(longs.map(str::to_owned));
-        command
-            .get_subcommands()
-            .for_each(|verb| collect(verb, names));
+        command.get_subcommands().for_each(|verb| collect(verb, names));
     }
     let mut names = Vec::new();
     collect(&(program.command)(), &mut names);
@@ -47,10 +45,8 @@ pub fn with_defaults(program: &Program, config: Option<&Path>) -> Command {
 }
 
 fn apply(mut command: Command, layers: &Layers, names: &[String]) -> Command {
-    let verbs: Vec<String> = command
-        .get_subcommands()
-        .map(|verb| verb.get_name().to_owned())
-        .collect();
+    let verbs: Vec<String> =
+        command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
     for verb in verbs {
         command = command.mut_subcommand(verb, |its| apply(its, layers, names));
     }

@@ -105,15 +105,8 @@ pub(crate) fn decide<F: Finish>(
     }
     let n_threads = engine.n_threads;
     let before = cost_file::placement(name, gpus, n_threads);
-    let decided = Placement::decide(
-        name,
-        &engine.costs,
-        &sizes,
-        form,
-        &devices,
-        n_threads,
-        before.as_ref(),
-    );
+    let decided =
+        Placement::decide(name, &engine.costs, &sizes, form, &devices, n_threads, before.as_ref());
     if is_explained {
         engine.placement = Some(decided);
         return Ok(());
@@ -151,10 +144,7 @@ fn share(output: &Output, decided: Placement) -> Result<Placement, CliError> {
     check_shards_folder(&output.out)?;
     let path = output.folder().with_file_name(SHARED_FILE);
     let cannot = |error: std::io::Error| {
-        CliError::new(
-            Code::Output,
-            format!("cannot write {}: {error}", path.display()),
-        )
+        CliError::new(Code::Output, format!("cannot write {}: {error}", path.display()))
     };
     let own = path.with_file_name(format!(".{SHARED_FILE}.{}.tmp", std::process::id()));
     if let Some(shards) = path.parent() {

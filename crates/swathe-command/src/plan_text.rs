@@ -25,14 +25,7 @@ pub(crate) fn plan_text<W: Workload>(
     );
     let rows = rows(workload, plan);
     if !rows.is_empty() {
-        let titles = [
-            "problems",
-            "kind",
-            "shapes up to",
-            "batches",
-            "memory a batch",
-            "on",
-        ];
+        let titles = ["problems", "kind", "shapes up to", "batches", "memory a batch", "on"];
         let mut cells = vec![titles.map(str::to_owned)];
         cells.extend(rows.iter().map(Row::cells));
         write_table(&mut text, &cells);
@@ -127,10 +120,7 @@ fn reason(settings: &Settings, has_kernels: bool) -> String {
         (Some(placement), _) => {
             let rows = placement.rows();
             let n_rows = rows.len();
-            let n_devices = rows
-                .iter()
-                .filter(|row| row.on == PlacedOn::Devices)
-                .count();
+            let n_devices = rows.iter().filter(|row| row.on == PlacedOn::Devices).count();
             format!(
                 "{devices}: by measured costs they solve {n_devices} of {n_rows} sizes, the CPU the others."
             )

@@ -89,10 +89,7 @@ pub fn main(program: &'static Program) -> ExitCode {
     // Leaking is fine, because this happens once per process.
     prepare(Box::leak(Box::new([program])));
     let arguments = std::env::args_os().collect();
-    execute(arguments, (program.command)(), |matches| {
-        (program.run)(matches)
-    })
-    .into()
+    execute(arguments, (program.command)(), |matches| (program.run)(matches)).into()
 }
 
 /// Parses arguments, the program's name first, runs the command and returns the exit status. All
@@ -121,11 +118,10 @@ pub fn execute(
         // The panic hook has already printed the panic, unless it happened in guarded code.
         catch_unwind(AssertUnwindSafe(|| run(&matches))).unwrap_or_else(|panic| {
             let what = swathe::panic_message(panic);
-            Err(CliError::new(
-                Code::Output,
-                format!("the command had to be given up: {what}"),
-            )
-            .hint("more memory may help; what a run has committed is safe, go on with --resume"))
+            Err(CliError::new(Code::Output, format!("the command had to be given up: {what}"))
+                .hint(
+                    "more memory may help; what a run has committed is safe, go on with --resume",
+                ))
         })
     });
     match ended {

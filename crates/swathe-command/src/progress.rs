@@ -79,10 +79,7 @@ impl Progress {
             ProgressStyle::Plain => Progress::with_lines(name),
             ProgressStyle::Json => Progress::with_json(),
             ProgressStyle::None => {
-                let progress = Progress {
-                    bar: None,
-                    spoken: None,
-                };
+                let progress = Progress { bar: None, spoken: None };
                 (progress, None)
             }
         }
@@ -92,12 +89,7 @@ impl Progress {
     fn with_bar(name: &str, n_problems: u64) -> (Progress, Option<Observer>) {
         let n_before = Arc::new(AtomicU64::new(0));
         let elapsed_ms = Arc::new(AtomicU64::new(0));
-        let bar = bar(
-            name,
-            n_problems,
-            Arc::clone(&n_before),
-            Arc::clone(&elapsed_ms),
-        );
+        let bar = bar(name, n_problems, Arc::clone(&n_before), Arc::clone(&elapsed_ms));
         let spoken = Arc::new(Mutex::new(SetbackWarnings::default()));
         let (shown, heard) = (bar.clone(), Arc::clone(&spoken));
         let observer = Observer::new(move |event| {
@@ -128,10 +120,7 @@ impl Progress {
                 shown.suspend(|| warning!("{line}"));
             }
         });
-        let progress = Progress {
-            bar: Some(bar),
-            spoken: Some(spoken),
-        };
+        let progress = Progress { bar: Some(bar), spoken: Some(spoken) };
         (progress, Some(observer))
     }
 
@@ -165,10 +154,7 @@ impl Progress {
             }
             Event::Progress { .. } | Event::Launched(_) | Event::Mismatch(_) => {}
         });
-        let progress = Progress {
-            bar: None,
-            spoken: Some(spoken),
-        };
+        let progress = Progress { bar: None, spoken: Some(spoken) };
         (progress, Some(observer))
     }
 
@@ -197,10 +183,7 @@ impl Progress {
             };
             stderr::print_json(&line);
         });
-        let progress = Progress {
-            bar: None,
-            spoken: None,
-        };
+        let progress = Progress { bar: None, spoken: None };
         (progress, Some(observer))
     }
 }
@@ -241,16 +224,14 @@ fn bar(
     let template = "{prefix} {wide_bar} {percent:>3}% {human_pos}/{human_len}  {rate_left}{msg}";
     if let Ok(style) = BarStyle::with_template(template) {
         // A write error is ignored: a progress text is not worth a panic.
-        let style = style.with_key(
-            "rate_left",
-            move |state: &ProgressState, out: &mut dyn fmt::Write| {
+        let style =
+            style.with_key("rate_left", move |state: &ProgressState, out: &mut dyn fmt::Write| {
                 let n_now = state.pos().saturating_sub(n_before.load(Ordering::Relaxed));
                 let per_s = if n_now > 0 { state.per_sec() } else { 0.0 };
                 let n_left = state.len().unwrap_or(0).saturating_sub(state.pos());
                 let left = left_text(n_left, n_now, elapsed_ms.load(Ordering::Relaxed) as f64);
                 let _ = write!(out, "{}  {left}", quantity::rate(per_s));
-            },
-        );
+            });
         bar.set_style(style.progress_chars("━╸ "));
     }
     bar.set_prefix(name.to_owned());

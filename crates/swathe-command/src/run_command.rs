@@ -53,31 +53,15 @@ where
         let message = format!("answers of {name} cannot be verified: it does not compare them");
         return Err(CliError::usage(message).hint("leave --verify out"));
     }
-    let gpus: Vec<GpuInfo> = run
-        .engine
-        .devices
-        .iter()
-        .filter_map(|device| Some(device.gpu()?.info().clone()))
-        .collect();
+    let gpus: Vec<GpuInfo> =
+        run.engine.devices.iter().filter_map(|device| Some(device.gpu()?.info().clone())).collect();
     run.engine.costs = cost_file::load(&gpus);
-    placement::decide(
-        finish,
-        source,
-        &mut run.engine,
-        &gpus,
-        &run.output,
-        run.explain,
-    )?;
+    placement::decide(finish, source, &mut run.engine, &gpus, &run.output, run.explain)?;
     if run.explain {
         let plan = swathe::explain(finish.as_ref(), source, &run.engine);
         let has_kernels = run.has_kernels;
-        let text = plan_text(
-            finish.workload(),
-            &plan,
-            &run.engine,
-            has_kernels,
-            |index| rows.id(index),
-        );
+        let text =
+            plan_text(finish.workload(), &plan, &run.engine, has_kernels, |index| rows.id(index));
         stdout::print(&text)?;
         return Ok(Code::Solved);
     }
@@ -123,10 +107,8 @@ where
 /// If the table of failures cannot be read.
 pub fn warn_of_failures(run: &Path, n_failures: u64) -> Result<Vec<FailureGroup>, CliError> {
     let groups = failure_groups::failure_groups(run)?;
-    let reasons: String = failure_groups::lines(&groups)
-        .iter()
-        .map(|line| format!("\n  {line}"))
-        .collect();
+    let reasons: String =
+        failure_groups::lines(&groups).iter().map(|line| format!("\n  {line}")).collect();
     warning!(
         "{} without an answer, all in {}:{reasons}",
         summary::counted(n_failures, "problem", "problems"),
@@ -139,14 +121,8 @@ pub fn warn_of_failures(run: &Path, n_failures: u64) -> Result<Vec<FailureGroup>
 fn failure_hints(groups: &[FailureGroup]) -> Vec<&'static str> {
     let has = |kind: OutcomeKind| groups.iter().any(|group| group.kind == kind.name());
     let hints = [
-        (
-            OutcomeKind::TimedOut,
-            "give a problem more time with --time-limit, in a new folder",
-        ),
-        (
-            OutcomeKind::TooLarge,
-            "give a problem more memory with --memory, in a new folder",
-        ),
+        (OutcomeKind::TimedOut, "give a problem more time with --time-limit, in a new folder"),
+        (OutcomeKind::TooLarge, "give a problem more memory with --memory, in a new folder"),
         (
             OutcomeKind::Panicked,
             "a solver that panics is a defect: `swathe replay RUN ID` repeats one problem alone",
@@ -167,10 +143,7 @@ pub fn reserve_index(memory: &Budget, what: &str, bytes: u64) -> Result<Reservat
             quantity::bytes(bytes),
             quantity::bytes(refused.free_bytes)
         ))
-        .hint(format!(
-            "give --memory {}MiB or more",
-            (2 * bytes).div_ceil(1 << 20)
-        ))
+        .hint(format!("give --memory {}MiB or more", (2 * bytes).div_ceil(1 << 20)))
     })
 }
 
@@ -218,10 +191,7 @@ fn print_gpu_summary(report: &Report) {
     for part in report.routes.iter().flat_map(|route| &route.devices) {
         *n_lanes.entry(part.device).or_default() += part.n_lanes;
     }
-    let parts: Vec<String> = n_lanes
-        .iter()
-        .map(|(device, n)| format!("{device} {n}"))
-        .collect();
+    let parts: Vec<String> = n_lanes.iter().map(|(device, n)| format!("{device} {n}")).collect();
     let mut line = match parts.is_empty() {
         true => "nothing here has kernels for graphics processors".to_owned(),
         false => format!("taken by {}", parts.join(", ")),
@@ -305,10 +275,7 @@ fn print_summary(finished: &Finished, run: &RunSettings) -> Result<Code, CliErro
         return Ok(Code::Mismatch);
     }
     if verification.n_checked > 0 {
-        status!(
-            "{} problems solved again, all agree",
-            verification.n_checked
-        );
+        status!("{} problems solved again, all agree", verification.n_checked);
     }
     if let Some((number, n_shards)) = run.output.shard {
         status!(

@@ -36,11 +36,7 @@ impl Selection {
                 }
             },
         };
-        Ok(Selection {
-            limit,
-            only: flags.only.clone(),
-            is_applied: Cell::new(false),
-        })
+        Ok(Selection { limit, only: flags.only.clone(), is_applied: Cell::new(false) })
     }
 
     /// The numbers of the selected problems in input order; `None` selects all. `what` names the
@@ -128,10 +124,7 @@ mod tests {
         assert_eq!(choose(of(Some("1"), &["c", "a"]).unwrap()), Some(vec![0]));
         let missing = of(None, &["d"]).unwrap();
         let error = missing.choose("pair", ids.iter().copied()).unwrap_err();
-        assert!(
-            format!("{error:?}").contains("no pair \\\"d\\\""),
-            "{error:?}"
-        );
+        assert!(format!("{error:?}").contains("no pair \\\"d\\\""), "{error:?}");
         assert!(of(Some("0"), &[]).is_err());
         let unseen = of(Some("1"), &[]).unwrap();
         assert!(unseen.record(&mut BTreeMap::new()).is_err());

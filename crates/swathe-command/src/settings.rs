@@ -52,13 +52,11 @@ pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSet
         Some(found) => DeviceChoice::parse(&found)?,
         None => DeviceChoice::Auto,
     };
-    let n_threads = match text("threads", &flags.threads)?
-        .map(|t| t.number::<usize>())
-        .transpose()?
-    {
-        None | Some(0) => cpu.n_threads,
-        Some(n) => n,
-    };
+    let n_threads =
+        match text("threads", &flags.threads)?.map(|t| t.number::<usize>()).transpose()? {
+            None | Some(0) => cpu.n_threads,
+            Some(n) => n,
+        };
     let faults = match std::env::var("SWATHE_FAULTS") {
         Ok(rules) => rules
             .parse::<Faults>()
@@ -127,9 +125,7 @@ pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSet
     };
     let progress = match text("progress", &flags.progress)? {
         Some(found) => ProgressStyle::parse(&found.value).ok_or_else(|| {
-            found
-                .fault("a way to show progress")
-                .hint("write auto, bar, plain, json or none")
+            found.fault("a way to show progress").hint("write auto, bar, plain, json or none")
         })?,
         None => ProgressStyle::Auto,
     };
@@ -148,11 +144,8 @@ pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSet
         Some(bytes) => gpus.iter().map(|gpu| gpu.with_memory(bytes)).collect(),
         None => gpus,
     };
-    let engine = Settings {
-        devices: gpus.into_iter().map(Device::Gpu).collect(),
-        routing,
-        ..engine
-    };
+    let engine =
+        Settings { devices: gpus.into_iter().map(Device::Gpu).collect(), routing, ..engine };
     Ok(RunSettings {
         engine,
         output,
@@ -170,10 +163,8 @@ fn refuse_file(out: &Path) -> Result<(), CliError> {
     if !out.is_file() || out.extension().is_some_and(|extension| extension == "npz") {
         return Ok(());
     }
-    Err(
-        CliError::usage(format!("--out {} is a file, not a folder", out.display()))
-            .hint("give a folder that is new or empty"),
-    )
+    Err(CliError::usage(format!("--out {} is a file, not a folder", out.display()))
+        .hint("give a folder that is new or empty"))
 }
 
 /// A setting's text and where it was found.
@@ -192,10 +183,7 @@ impl Found {
 
     /// An error that names the setting, its value and what was expected.
     pub fn fault(&self, expected: &str) -> CliError {
-        CliError::usage(format!(
-            "{} is '{}', which is not {expected}",
-            self.origin, self.value
-        ))
+        CliError::usage(format!("{} is '{}', which is not {expected}", self.origin, self.value))
     }
 
     /// The text as a memory size.
@@ -219,9 +207,7 @@ impl Found {
     /// The text, if it is a number without a unit.
     fn bare_number(&self) -> Option<&str> {
         let text = self.value.trim();
-        text.parse::<f64>()
-            .ok()
-            .filter(|n| *n > 0.0 && n.is_finite())?;
+        text.parse::<f64>().ok().filter(|n| *n > 0.0 && n.is_finite())?;
         Some(text)
     }
 
@@ -230,10 +216,10 @@ impl Found {
     /// # Errors
     /// If it is not a number, or out of range.
     pub fn number<T: std::str::FromStr>(&self) -> Result<T, CliError> {
-        self.value.trim().parse().map_err(|_| {
-            self.fault("a whole number in range")
-                .hint("write digits only, such as 4")
-        })
+        self.value
+            .trim()
+            .parse()
+            .map_err(|_| self.fault("a whole number in range").hint("write digits only, such as 4"))
     }
 }
 
@@ -242,10 +228,7 @@ impl Found {
 pub struct Layers(Place);
 
 enum Place {
-    Live {
-        file: Option<(PathBuf, toml::Table)>,
-        section: &'static str,
-    },
+    Live { file: Option<(PathBuf, toml::Table)>, section: &'static str },
     Recorded(BTreeMap<String, Value>),
 }
 
@@ -260,16 +243,11 @@ impl Layers {
             Ok(text) => Some((path.clone(), parse_config(&path, &text)?)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && config.is_none() => None,
             Err(error) => {
-                return Err(
-                    CliError::usage(format!("cannot read {}: {error}", path.display()))
-                        .hint("check the name given to --config"),
-                );
+                return Err(CliError::usage(format!("cannot read {}: {error}", path.display()))
+                    .hint("check the name given to --config"));
             }
         };
-        Ok(Layers(Place::Live {
-            file,
-            section: program.kind.name,
-        }))
+        Ok(Layers(Place::Live { file, section: program.kind.name }))
     }
 
     /// The settings recorded in `run.json`. A value has the same meaning as in a flag.
@@ -283,10 +261,7 @@ impl Layers {
     /// At present none: [`read`](Layers::read) has parsed all layers.
     pub fn find(&self, name: &str, flag: &Option<String>) -> Result<Option<Found>, CliError> {
         if let Some(value) = flag {
-            return Ok(Some(Found {
-                value: value.clone(),
-                origin: format!("--{name}"),
-            }));
+            return Ok(Some(Found { value: value.clone(), origin: format!("--{name}") }));
         }
         let (file, section) = match &self.0 {
             Place::Live { file, section } => (file, *section),
@@ -302,29 +277,18 @@ impl Layers {
         };
         let variable = format!("SWATHE_{}", name.replace('-', "_").to_uppercase());
         if let Ok(value) = std::env::var(&variable) {
-            return Ok(Some(Found {
-                value,
-                origin: variable,
-            }));
+            return Ok(Some(Found { value, origin: variable }));
         }
         let Some((path, table)) = file else {
             return Ok(None);
         };
         let section = table.get(section).and_then(toml::Value::as_table);
-        let value = section
-            .and_then(|section| section.get(name))
-            .or_else(|| table.get(name));
+        let value = section.and_then(|section| section.get(name)).or_else(|| table.get(name));
         let origin = format!("{name} in {}", path.display());
         match value {
             None | Some(toml::Value::Table(_)) => Ok(None),
-            Some(toml::Value::String(value)) => Ok(Some(Found {
-                value: value.clone(),
-                origin,
-            })),
-            Some(value) => Ok(Some(Found {
-                value: value.to_string(),
-                origin,
-            })),
+            Some(toml::Value::String(value)) => Ok(Some(Found { value: value.clone(), origin })),
+            Some(value) => Ok(Some(Found { value: value.to_string(), origin })),
         }
     }
 }
@@ -356,12 +320,8 @@ pub(crate) const SHARED_NAMES: [&str; 13] = [
 
 fn parse_config(path: &Path, text: &str) -> Result<toml::Table, CliError> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
-        CliError::usage(format!(
-            "{} is not TOML: {}",
-            path.display(),
-            error.to_string().trim_end()
-        ))
-        .hint("settings are written like memory = \"512MiB\"")
+        CliError::usage(format!("{} is not TOML: {}", path.display(), error.to_string().trim_end()))
+            .hint("settings are written like memory = \"512MiB\"")
     })?;
     for (name, value) in &table {
         match value {
@@ -371,9 +331,8 @@ fn parse_config(path: &Path, text: &str) -> Result<toml::Table, CliError> {
                 };
                 let options = option_names(program);
                 let own_names = program.settings.iter().copied();
-                let own_names: Vec<&str> = own_names
-                    .chain(options.iter().map(String::as_str))
-                    .collect();
+                let own_names: Vec<&str> =
+                    own_names.chain(options.iter().map(String::as_str)).collect();
                 for (name_in_section, value) in section {
                     let place = format!("[{name}] ");
                     check_setting(path, &place, &own_names, name_in_section, value)?;
@@ -432,9 +391,7 @@ fn parse_padding(found: &Found) -> Result<Padding, CliError> {
         list => {
             let shapes = list.split(',').map(|text| text.trim().parse::<Shape>());
             let shapes = shapes.collect::<Result<Vec<Shape>, _>>().map_err(|error| {
-                found
-                    .fault("a list of shapes")
-                    .hint(format!("{error}; or write auto or exact"))
+                found.fault("a list of shapes").hint(format!("{error}; or write auto or exact"))
             })?;
             Ok(Padding::Buckets(shapes))
         }
@@ -446,21 +403,11 @@ fn parse_shard(text: &str) -> Result<(usize, usize), CliError> {
         CliError::usage(format!("--shard is '{text}', {what}"))
             .hint("write i/n with i from 1 to n: --shard 1/4, --shard 2/4 …")
     };
-    let (number, n_shards) = text
-        .split_once('/')
-        .ok_or_else(|| fault("which is not i/n"))?;
-    let number: usize = number
-        .trim()
-        .parse()
-        .map_err(|_| fault("which is not i/n"))?;
-    let n_shards: usize = n_shards
-        .trim()
-        .parse()
-        .map_err(|_| fault("which is not i/n"))?;
+    let (number, n_shards) = text.split_once('/').ok_or_else(|| fault("which is not i/n"))?;
+    let number: usize = number.trim().parse().map_err(|_| fault("which is not i/n"))?;
+    let n_shards: usize = n_shards.trim().parse().map_err(|_| fault("which is not i/n"))?;
     if number == 0 || number > n_shards {
-        return Err(fault(&format!(
-            "but there is no part {number} of {n_shards}"
-        )));
+        return Err(fault(&format!("but there is no part {number} of {n_shards}")));
     }
     Ok((number, n_shards))
 }
@@ -481,9 +428,7 @@ pub fn number_value(x: f64) -> Value {
 /// user who writes 512 rarely means bytes.
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
-    let split = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let factor: f64 = match unit.trim().to_ascii_lowercase().as_str() {
         "b" => 1.0,
@@ -514,9 +459,7 @@ fn parse_time(text: &str) -> Option<Duration> {
         _ => return None,
     };
     let seconds = number.parse::<f64>().ok()? * factor;
-    Duration::try_from_secs_f64(seconds)
-        .ok()
-        .filter(|time| !time.is_zero())
+    Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero())
 }
 
 /// The arguments of this process, or of the command that the demo runs.
@@ -540,10 +483,7 @@ fn command_line() -> String {
             format!("'{}'", word.replace('\'', r"'\''"))
         }
     });
-    std::iter::once("swathe".to_owned())
-        .chain(quoted)
-        .collect::<Vec<_>>()
-        .join(" ")
+    std::iter::once("swathe".to_owned()).chain(quoted).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

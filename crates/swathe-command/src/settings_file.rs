@@ -19,24 +19,15 @@ pub fn set_values(path: &Path, section: &str, values: &[(&str, String)]) -> Resu
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
         Err(error) => {
-            return Err(CliError::usage(format!(
-                "cannot read {}: {error}",
-                path.display()
-            )));
+            return Err(CliError::usage(format!("cannot read {}: {error}", path.display())));
         }
     };
-    let lines: Vec<String> = values
-        .iter()
-        .map(|(name, value)| format!("{name} = {value}"))
-        .collect();
+    let lines: Vec<String> =
+        values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     let by_hand = || format!("write under [{section}] yourself: {}", lines.join(", "));
     let before: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         let error = error.to_string();
-        CliError::usage(format!(
-            "{} is not TOML: {}",
-            path.display(),
-            error.trim_end()
-        ))
+        CliError::usage(format!("{} is not TOML: {}", path.display(), error.trim_end()))
     })?;
     let changed = with_lines(&text, section, values, &lines);
     if changed.parse().ok() != wanted(before, section, &lines) {
@@ -52,11 +43,8 @@ pub fn set_values(path: &Path, section: &str, values: &[(&str, String)]) -> Resu
         file.commit()
     };
     write().map_err(|error: std::io::Error| {
-        CliError::new(
-            Code::Output,
-            format!("cannot write {}: {error}", path.display()),
-        )
-        .hint(by_hand())
+        CliError::new(Code::Output, format!("cannot write {}: {error}", path.display()))
+            .hint(by_hand())
     })
 }
 
@@ -95,9 +83,7 @@ fn with_lines(text: &str, section: &str, values: &[(&str, String)], lines: &[Str
 
 /// The settings that the changed file must have.
 fn wanted(mut table: toml::Table, section: &str, lines: &[String]) -> Option<toml::Table> {
-    let new = table
-        .entry(section)
-        .or_insert_with(|| toml::Table::new().into());
+    let new = table.entry(section).or_insert_with(|| toml::Table::new().into());
     let values: toml::Table = lines.join("\n").parse().ok()?;
     new.as_table_mut()?.extend(values);
     Some(table)

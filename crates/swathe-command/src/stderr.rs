@@ -122,12 +122,7 @@ fn styled(text: &str, is_colored: bool) -> String {
         let line = shortened(line, N_CHARACTERS_MAX);
         let line = visible(&line);
         let words = line.trim_start();
-        let labels = [
-            ("error:", "31"),
-            ("warning:", "33"),
-            ("hint:", "32"),
-            ("tip:", "32"),
-        ];
+        let labels = [("error:", "31"), ("warning:", "33"), ("hint:", "32"), ("tip:", "32")];
         let label = labels.iter().find(|(label, _)| words.starts_with(label));
         match label {
             Some((label, color)) if is_colored => {
@@ -178,10 +173,6 @@ mod tests {
         let shown = styled(&text, false);
         assert!(shown.len() < 5000, "{}", shown.len());
         assert!(shown.starts_with("short\nxxx"));
-        assert!(
-            shown.ends_with("… (1044576 more characters)\n"),
-            "{}",
-            &shown[3990..]
-        );
+        assert!(shown.ends_with("… (1044576 more characters)\n"), "{}", &shown[3990..]);
     }
 }

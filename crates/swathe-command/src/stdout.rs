@@ -46,10 +46,9 @@ pub fn print_as_is(text: &str) -> Result<(), CliError> {
     }
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(CliError::new(
-            Code::Output,
-            format!("cannot print to standard output: {error}"),
-        )),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(CliError::new(Code::Output, format!("cannot print to standard output: {error}")))
+        }
         _ => Ok(()),
     }
 }

@@ -11,10 +11,7 @@ use swathe_run::store::run_folder::sum_counts;
 pub fn outcomes(report: &Report, before: Counts, apart: Option<Apart>) -> Vec<String> {
     let counts = sum_counts([before, report.counts]);
     let n_apart = apart.map_or(0, |apart| apart.n);
-    let mut parts = vec![format!(
-        "{} solved",
-        counts.n_solved.saturating_sub(n_apart)
-    )];
+    let mut parts = vec![format!("{} solved", counts.n_solved.saturating_sub(n_apart))];
     parts.extend(apart.map(|Apart { n, what }| format!("{n} {what}")));
     for (n, what) in [
         (counts.n_failed, "failed"),

@@ -7,15 +7,8 @@ use crate::settings::names;
 use crate::warning;
 
 /// Variables that are not settings; the last three are for tests.
-const OTHER_NAMES: [&str; 7] = [
-    "FAULTS",
-    "GPUS",
-    "SOFTWARE_GPU",
-    "WATCH_TOKEN",
-    "PYTHON",
-    "BROWSER",
-    "SOAK",
-];
+const OTHER_NAMES: [&str; 7] =
+    ["FAULTS", "GPUS", "SOFTWARE_GPU", "WATCH_TOKEN", "PYTHON", "BROWSER", "SOAK"];
 const PREFIX: &str = "SWATHE_";
 
 /// Warns about unknown `SWATHE_*` variables. Otherwise a misspelt setting would be ignored

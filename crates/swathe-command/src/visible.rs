@@ -45,10 +45,7 @@ mod tests {
     #[test]
     fn control_characters_are_spelt_out() {
         assert_eq!(visible("naïve\tß\n"), "naïve\tß\n");
-        assert_eq!(
-            visible("a\x1b]0;b\x07\r\x7f"),
-            "a\\u{1b}]0;b\\u{7}\\u{d}\\u{7f}"
-        );
+        assert_eq!(visible("a\x1b]0;b\x07\r\x7f"), "a\\u{1b}]0;b\\u{7}\\u{d}\\u{7f}");
         assert_eq!(visible("\u{9b}2J \u{202e}"), "\\u{9b}2J \\u{202e}");
     }
 

@@ -15,21 +15,14 @@ const FOLDERS: [&str; 4] = [
 
 /// Whether the user chose the drivers through a variable.
 pub(crate) fn is_set_by_hand() -> bool {
-    VARIABLES
-        .iter()
-        .any(|name| std::env::var_os(name).is_some())
+    VARIABLES.iter().any(|name| std::env::var_os(name).is_some())
 }
 
 /// Whether this machine may have a hardware GPU. Loading all drivers to find none takes longer than
 /// a small run.
 pub(crate) fn may_have_hardware() -> bool {
-    const NODES: [&str; 5] = [
-        "/dev/dri",
-        "/dev/nvidiactl",
-        "/dev/dxg",
-        "/dev/mali0",
-        "/dev/kgsl-3d0",
-    ];
+    const NODES: [&str; 5] =
+        ["/dev/dri", "/dev/nvidiactl", "/dev/dxg", "/dev/mali0", "/dev/kgsl-3d0"];
     !cfg!(target_os = "linux") || NODES.iter().any(|node| Path::new(node).exists())
 }
 
@@ -77,10 +70,7 @@ fn explain(has_loader: bool, drivers: &[PathBuf], has_nvidia: bool) -> String {
             FOLDERS[0], FOLDERS[1]
         );
     }
-    let drivers: Vec<String> = drivers
-        .iter()
-        .map(|file| file.display().to_string())
-        .collect();
+    let drivers: Vec<String> = drivers.iter().map(|file| file.display().to_string()).collect();
     format!(
         "the Vulkan drivers {} show none; is this user allowed to open /dev/dri/renderD128?",
         drivers.join(", ")
@@ -88,15 +78,10 @@ fn explain(has_loader: bool, drivers: &[PathBuf], has_nvidia: bool) -> String {
 }
 
 fn driver_files() -> Vec<PathBuf> {
-    let files = FOLDERS
-        .iter()
-        .filter_map(|folder| std::fs::read_dir(folder).ok());
+    let files = FOLDERS.iter().filter_map(|folder| std::fs::read_dir(folder).ok());
     let files = files.flatten().flatten().map(|entry| entry.path());
     let mut files: Vec<PathBuf> = files
-        .filter(|file| {
-            file.extension()
-                .is_some_and(|extension| extension == "json")
-        })
+        .filter(|file| file.extension().is_some_and(|extension| extension == "json"))
         .collect();
     files.sort();
     files
@@ -123,9 +108,7 @@ mod tests {
 
     #[test]
     fn every_case_says_what_to_do() {
-        let mesa = [PathBuf::from(
-            "/usr/share/vulkan/icd.d/radeon_icd.x86_64.json",
-        )];
+        let mesa = [PathBuf::from("/usr/share/vulkan/icd.d/radeon_icd.x86_64.json")];
         let nvidia = [PathBuf::from("/etc/vulkan/icd.d/nvidia_icd.json")];
         assert!(explain(false, &mesa, true).contains("libvulkan1"));
         assert!(explain(true, &mesa, true).contains("NVIDIA_DRIVER_CAPABILITIES"));

@@ -37,10 +37,7 @@ impl AtomicFile {
                 N_CREATED.fetch_add(1, Ordering::Relaxed)
             ));
             let temporary = path.with_file_name(temporary_name);
-            let created = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .open(&temporary);
+            let created = OpenOptions::new().write(true).create_new(true).open(&temporary);
             match created {
                 // A killed process with the same id left this file; try the next number.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -82,10 +79,7 @@ impl AtomicFile {
 /// The final name and the process id that a temporary name stands for; `None` if [`AtomicFile`]
 /// does not make such names.
 pub fn temporary_target(name: &str) -> Option<(&str, u32)> {
-    let (target, writer) = name
-        .strip_prefix('.')?
-        .strip_suffix(".tmp")?
-        .rsplit_once('.')?;
+    let (target, writer) = name.strip_prefix('.')?.strip_suffix(".tmp")?.rsplit_once('.')?;
     let (pid, number) = writer.split_once('-')?;
     number.parse::<u64>().ok()?;
     (!target.is_empty()).then_some((target, pid.parse().ok()?))
@@ -122,10 +116,7 @@ mod tests {
 
     #[test]
     fn temporary_names_are_known_again_and_others_are_not() {
-        assert_eq!(
-            temporary_target(".timing.parquet.4805-1.tmp"),
-            Some(("timing.parquet", 4805))
-        );
+        assert_eq!(temporary_target(".timing.parquet.4805-1.tmp"), Some(("timing.parquet", 4805)));
         for other in [
             "timing.parquet.4805-1.tmp",
             ".swp.tmp",
@@ -142,9 +133,6 @@ mod tests {
         let file = AtomicFile::create(&path).unwrap();
         let name = file.temporary.as_ref().unwrap().file_name().unwrap();
         let target = path.file_name().unwrap().to_str().unwrap();
-        assert_eq!(
-            temporary_target(name.to_str().unwrap()),
-            Some((target, process::id()))
-        );
+        assert_eq!(temporary_target(name.to_str().unwrap()), Some((target, process::id())));
     }
 }

@@ -117,10 +117,7 @@ impl CsvReader<BufReader<File>> {
     /// # Errors
     /// If the file cannot be opened or is not a regular file, or as for [`new`](CsvReader::new).
     pub fn open(path: &Path) -> Result<Self, CsvError> {
-        CsvReader::new(BufReader::with_capacity(
-            64 << 10,
-            regular_file::open(path)?,
-        ))
+        CsvReader::new(BufReader::with_capacity(64 << 10, regular_file::open(path)?))
     }
 }
 
@@ -132,11 +129,7 @@ impl<R: BufRead> CsvReader<R> {
     pub fn new(mut reader: R) -> Result<Self, CsvError> {
         skip_mark(&mut reader)?;
         let mut table = Self {
-            records: RawRecords {
-                reader,
-                line: 1,
-                after_cr: false,
-            },
+            records: RawRecords { reader, line: 1, after_cr: false },
             parser: csv::ReaderBuilder::new()
                 .has_headers(false)
                 .flexible(true)
@@ -155,10 +148,7 @@ impl<R: BufRead> CsvReader<R> {
         let mut names = HashSet::with_capacity(fields.len());
         for name in &fields {
             if !names.insert(name) {
-                return Err(CsvError::DuplicateColumn {
-                    line,
-                    column: name.clone(),
-                });
+                return Err(CsvError::DuplicateColumn { line, column: name.clone() });
             }
         }
         table.columns = fields;
@@ -333,10 +323,8 @@ mod tests {
             .iter()
             .map(|(line, fields)| (*line, fields.iter().map(String::as_str).collect()))
             .collect();
-        let expected: Vec<(u64, Vec<&str>)> = rows
-            .iter()
-            .map(|(line, fields)| (*line, fields.to_vec()))
-            .collect();
+        let expected: Vec<(u64, Vec<&str>)> =
+            rows.iter().map(|(line, fields)| (*line, fields.to_vec())).collect();
         assert_eq!(found, expected);
     }
 
@@ -362,11 +350,7 @@ mod tests {
             &[(2, &["x,\"y\"\r\nz", " "]), (4, &["ü", "é"])],
         );
         check("a\n\"\"\"\"", &["a"], &[(2, &["\""])]);
-        check(
-            "a\n\"1\r2\n3\"\nx\n",
-            &["a"],
-            &[(2, &["1\r2\n3"]), (5, &["x"])],
-        );
+        check("a\n\"1\r2\n3\"\nx\n", &["a"], &[(2, &["1\r2\n3"]), (5, &["x"])]);
     }
 
     #[test]

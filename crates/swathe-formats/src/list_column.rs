@@ -274,20 +274,13 @@ fn load_metadata(file: &std::fs::File) -> Result<ArrowReaderMetadata, ListColumn
 }
 
 fn root(idx: usize, field: &FieldRef) -> Root {
-    Root {
-        idx,
-        name: field.name().clone(),
-    }
+    Root { idx, name: field.name().clone() }
 }
 
 fn named(fields: &[FieldRef], name: &str) -> Result<usize, ListColumnError> {
-    fields
-        .iter()
-        .position(|field| field.name() == name)
-        .ok_or_else(|| ListColumnError::NoSuchColumn {
-            column: name.into(),
-            columns: names_of(fields),
-        })
+    fields.iter().position(|field| field.name() == name).ok_or_else(|| {
+        ListColumnError::NoSuchColumn { column: name.into(), columns: names_of(fields) }
+    })
 }
 
 fn names_of(fields: &[FieldRef]) -> Vec<String> {
@@ -299,15 +292,10 @@ fn only_list(fields: &[FieldRef]) -> Result<usize, ListColumnError> {
         .filter(|&idx| matches!(fields[idx].data_type(), DataType::List(_)))
         .collect();
     match lists[..] {
-        [] => Err(ListColumnError::NoListColumn {
-            columns: names_of(fields),
-        }),
+        [] => Err(ListColumnError::NoListColumn { columns: names_of(fields) }),
         [idx] => Ok(idx),
         _ => Err(ListColumnError::SeveralListColumns {
-            columns: lists
-                .iter()
-                .map(|&idx| fields[idx].name().clone())
-                .collect(),
+            columns: lists.iter().map(|&idx| fields[idx].name().clone()).collect(),
         }),
     }
 }
@@ -316,10 +304,7 @@ fn list_dtype(field: &FieldRef) -> Result<Dtype, ListColumnError> {
     let column = || field.name().clone();
     let mut data_type = field.data_type();
     if !matches!(data_type, DataType::List(_)) {
-        return Err(ListColumnError::NotAList {
-            column: column(),
-            found: data_type.to_string(),
-        });
+        return Err(ListColumnError::NotAList { column: column(), found: data_type.to_string() });
     }
     while let DataType::List(item) = data_type {
         data_type = item.data_type();

@@ -71,11 +71,8 @@ impl MappedFile {
     /// # Errors
     /// If the file cannot be opened, locked or mapped, is not a regular file, or is too short.
     pub fn open(path: &Path, n_words: usize) -> Result<MappedFile, MappedFileError> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(path)
-            .map_err(MappedFileError::Open)?;
+        let file =
+            OpenOptions::new().read(true).write(true).open(path).map_err(MappedFileError::Open)?;
         if !file.metadata().map_err(MappedFileError::Open)?.is_file() {
             return Err(MappedFileError::NotAFile);
         }
@@ -88,10 +85,7 @@ impl MappedFile {
         let metadata = file.metadata().map_err(MappedFileError::Open)?;
         let n_bytes_min = (n_words as u64).saturating_mul(8);
         if metadata.len() < n_bytes_min {
-            return Err(MappedFileError::TooShort {
-                n_bytes: metadata.len(),
-                n_bytes_min,
-            });
+            return Err(MappedFileError::TooShort { n_bytes: metadata.len(), n_bytes_min });
         }
         if metadata.blocks().saturating_mul(512) < metadata.len() {
             fill_holes(&file, n_bytes_min)?;
@@ -108,10 +102,7 @@ impl MappedFile {
                 .map_mut(&file)
                 .map_err(MappedFileError::Map)?
         };
-        Ok(MappedFile {
-            mapping,
-            _file: file,
-        })
+        Ok(MappedFile { mapping, _file: file })
     }
 
     /// The words.
@@ -145,10 +136,8 @@ fn fill_holes(file: &File, n_bytes: u64) -> Result<(), MappedFileError> {
         let error = io::Error::last_os_error();
         // Other errors are ignored: the file system does not support the call, and the space cannot
         // be reserved.
-        let is_full = matches!(
-            error.raw_os_error(),
-            Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG)
-        );
+        let is_full =
+            matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG));
         if is_full {
             return Err(MappedFileError::NoRoom(error));
         }
@@ -199,10 +188,7 @@ mod tests {
         let path = file_of(&[0; 39]);
         assert!(matches!(
             MappedFile::open(&path, 5),
-            Err(MappedFileError::TooShort {
-                n_bytes: 39,
-                n_bytes_min: 40
-            })
+            Err(MappedFileError::TooShort { n_bytes: 39, n_bytes_min: 40 })
         ));
         assert!(MappedFile::open(&path, 4).is_ok());
         assert!(MappedFile::open(&path, 0).unwrap().words_mut().is_empty());
@@ -212,10 +198,7 @@ mod tests {
             Err(MappedFileError::Open(_) | MappedFileError::NotAFile)
         ));
         let absent = folder.path().join("absent");
-        assert!(matches!(
-            MappedFile::open(&absent, 1),
-            Err(MappedFileError::Open(_))
-        ));
+        assert!(matches!(MappedFile::open(&absent, 1), Err(MappedFileError::Open(_))));
         assert!(!absent.exists());
     }
 
@@ -223,10 +206,7 @@ mod tests {
     fn one_user_at_a_time() {
         let path = file_of(&[0; 64]);
         let first = MappedFile::open(&path, 8).unwrap();
-        assert!(matches!(
-            MappedFile::open(&path, 8),
-            Err(MappedFileError::InUse)
-        ));
+        assert!(matches!(MappedFile::open(&path, 8), Err(MappedFileError::InUse)));
         drop(first);
         assert!(MappedFile::open(&path, 8).is_ok());
     }

@@ -28,10 +28,7 @@ pub struct NameList {
 impl NameList {
     /// A list with room for so many names.
     pub fn with_capacity(n_names: usize) -> NameList {
-        NameList {
-            text: String::new(),
-            ends: Vec::with_capacity(n_names),
-        }
+        NameList { text: String::new(), ends: Vec::with_capacity(n_names) }
     }
 
     /// Adds a name at the end.
@@ -113,10 +110,8 @@ impl NameIndex {
     /// # Errors
     /// If two names are equal.
     pub fn of(names: &NameList) -> Result<NameIndex, Duplicate> {
-        let mut index = NameIndex {
-            places: HashTable::with_capacity(names.len()),
-            hasher: RandomState::new(),
-        };
+        let mut index =
+            NameIndex { places: HashTable::with_capacity(names.len()), hasher: RandomState::new() };
         (0..names.len()).try_for_each(|at| index.insert(names, at))?;
         Ok(index)
     }
@@ -166,15 +161,9 @@ mod tests {
         }
         assert_eq!(index.find(&names, "n2"), None);
         assert!(names.iter().eq(words.iter()));
-        assert_eq!(
-            names.choose(&[3, 1]).iter().collect::<Vec<_>>(),
-            ["n9", "n1"]
-        );
+        assert_eq!(names.choose(&[3, 1]).iter().collect::<Vec<_>>(), ["n9", "n1"]);
         names.push("n49");
-        let duplicate = Duplicate {
-            first: 7,
-            second: 1000,
-        };
+        let duplicate = Duplicate { first: 7, second: 1000 };
         assert_eq!(NameIndex::of(&names).unwrap_err(), duplicate);
     }
 

@@ -77,10 +77,9 @@ impl Npz {
 
     fn from_source(source: ByteSource) -> Result<Npz, NpzError> {
         let directory = directory::read(&source)?;
-        let index =
-            NameIndex::of(&directory.names).map_err(|duplicate| NpzError::DuplicateMember {
-                name: directory.names[duplicate.second].to_owned(),
-            })?;
+        let index = NameIndex::of(&directory.names).map_err(|duplicate| {
+            NpzError::DuplicateMember { name: directory.names[duplicate.second].to_owned() }
+        })?;
         Ok(Npz {
             source,
             members: directory.members,
@@ -149,8 +148,7 @@ impl Npz {
         take: &mut dyn FnMut(&[f64]),
     ) -> Result<(), NpzError> {
         let member = self.member(name)?;
-        self.pass_numbers(member, take)
-            .map_err(|fault| fault.of(name))
+        self.pass_numbers(member, take).map_err(|fault| fault.of(name))
     }
 
     /// The bytes of the array `name` as they are, header included, if they are at most `n_max`:

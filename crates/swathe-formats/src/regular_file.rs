@@ -13,10 +13,7 @@ use std::path::Path;
 pub fn open(path: &Path) -> io::Result<File> {
     // Without this flag, opening a FIFO would block until a writer opens it. Regular files ignore
     // the flag.
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(path)?;
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     check(file.metadata()?.file_type())?;
     Ok(file)
 }
@@ -73,10 +70,7 @@ mod tests {
         let made = std::process::Command::new("mkfifo").arg(&fifo).status();
         assert!(made.unwrap().success());
         assert_eq!(told(&fifo), "it is a FIFO, not a regular file");
-        assert_eq!(
-            told(Path::new("/dev/zero")),
-            "it is a device, not a regular file"
-        );
+        assert_eq!(told(Path::new("/dev/zero")), "it is a device, not a regular file");
         assert!(told(folder.path()).starts_with("Is a directory"));
         // A socket cannot be opened at all.
         let socket = folder.path().join("socket");

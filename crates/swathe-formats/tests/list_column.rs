@@ -16,9 +16,7 @@ use swathe_formats::list_column::{Item, ItemError, ListColumn, ListColumnError, 
 
 /// One of the files that pyarrow wrote: see `python/write_list_columns.py`.
 fn pyarrows(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/list_column_files")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/list_column_files").join(name)
 }
 
 fn list(elements: impl Into<Elements>) -> Array {
@@ -40,9 +38,7 @@ fn all(column: &ListColumn) -> Vec<Item> {
 fn file(columns: Vec<(&str, ArrayRef)>) -> tempfile::NamedTempFile {
     let batch = RecordBatch::try_from_iter(columns).unwrap();
     let file = tempfile::NamedTempFile::new().unwrap();
-    let properties = WriterProperties::builder()
-        .set_max_row_group_row_count(Some(1000))
-        .build();
+    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(1000)).build();
     let mut writer =
         ArrowWriter::try_new(file.reopen().unwrap(), batch.schema(), Some(properties)).unwrap();
     writer.write(&batch).unwrap();
@@ -51,9 +47,7 @@ fn file(columns: Vec<(&str, ArrayRef)>) -> tempfile::NamedTempFile {
 }
 
 fn u32_lists(lists: &[&[u32]]) -> ArrayRef {
-    let lists = lists
-        .iter()
-        .map(|list| Some(list.iter().map(|&v| Some(v)).collect::<Vec<_>>()));
+    let lists = lists.iter().map(|list| Some(list.iter().map(|&v| Some(v)).collect::<Vec<_>>()));
     Arc::new(ListArray::from_iter_primitive::<UInt32Type, _, _>(lists))
 }
 
@@ -61,13 +55,8 @@ fn u32_lists(lists: &[&[u32]]) -> ArrayRef {
 fn lists_with_names_and_nulls_of_every_kind() {
     let column = ListColumn::open(&pyarrows("floats.parquet"), None).unwrap();
     assert_eq!((column.name(), column.dtype()), ("values", Dtype::F32));
-    let null_name = ItemError::NullName {
-        column: "id".into(),
-    };
-    let nulls = ItemError::NullElements {
-        n_nulls: 1,
-        first_idx: 1,
-    };
+    let null_name = ItemError::NullName { column: "id".into() };
+    let nulls = ItemError::NullElements { n_nulls: 1, first_idx: 1 };
     assert_eq!(
         all(&column),
         [
@@ -113,13 +102,7 @@ fn fixed_size_lists_with_numbers_as_names() {
 fn large_lists_without_names() {
     let column = ListColumn::open(&pyarrows("large.parquet"), None).unwrap();
     let expected: Vec<_> = (0..5u8)
-        .map(|n| {
-            item(
-                n.into(),
-                &n.to_string(),
-                Ok(list((0..n).collect::<Vec<u8>>())),
-            )
-        })
+        .map(|n| item(n.into(), &n.to_string(), Ok(list((0..n).collect::<Vec<u8>>()))))
         .collect();
     assert_eq!(all(&column), expected);
 }
@@ -171,10 +154,7 @@ fn extents_in_a_column_of_their_own() {
     let column = column.with_shapes("extents").unwrap();
     let contents: Vec<_> = all(&column).into_iter().map(|item| item.content).collect();
     let matrix = Array::new(vec![2, 3], vec![1u32, 2, 3, 4, 5, 6]).unwrap();
-    let mismatch = ItemError::ShapeMismatch {
-        shape: vec![4],
-        n: 3,
-    };
+    let mismatch = ItemError::ShapeMismatch { shape: vec![4], n: 3 };
     assert_eq!(
         contents,
         [
@@ -188,22 +168,13 @@ fn extents_in_a_column_of_their_own() {
 
 #[test]
 fn any_range_of_rows_across_row_groups() {
-    let lists: Vec<Vec<u32>> = (0..3500u32)
-        .map(|i| (0..i % 7).map(|j| i * 7 + j).collect())
-        .collect();
+    let lists: Vec<Vec<u32>> =
+        (0..3500u32).map(|i| (0..i % 7).map(|j| i * 7 + j).collect()).collect();
     let borrowed: Vec<&[u32]> = lists.iter().map(Vec::as_slice).collect();
     let file = file(vec![("x", u32_lists(&borrowed))]);
     let column = ListColumn::open(file.path(), None).unwrap();
     assert_eq!(column.n_rows(), 3500);
-    for range in [
-        0..1,
-        999..1001,
-        1000..2000,
-        1500..1500,
-        2999..3500,
-        3499..3500,
-        10..3490,
-    ] {
+    for range in [0..1, 999..1001, 1000..2000, 1500..1500, 2999..3500, 3499..3500, 10..3490] {
         let rows = column.rows(range.clone()).unwrap();
         let items: Vec<Item> = rows.collect::<Result<_, _>>().unwrap();
         assert_eq!(items.len() as u64, range.end - range.start);
@@ -214,10 +185,7 @@ fn any_range_of_rows_across_row_groups() {
     }
     assert!(matches!(
         column.rows(3400..3501).err().unwrap(),
-        ListColumnError::RowOutOfRange {
-            row: 3501,
-            n_rows: 3500
-        }
+        ListColumnError::RowOutOfRange { row: 3501, n_rows: 3500 }
     ));
 }
 
@@ -244,10 +212,8 @@ fn threads_read_one_column_at_once() {
 fn columns_that_cannot_be_used() {
     let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
     let lists = u32_lists(&[&[1], &[2]]);
-    let dates: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Date32Type, _, _>([
-        Some(vec![Some(1)]),
-        None,
-    ]));
+    let dates: ArrayRef =
+        Arc::new(ListArray::from_iter_primitive::<Date32Type, _, _>([Some(vec![Some(1)]), None]));
     let floats: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.0]));
     let open = |columns, name| {
         let file = file(columns);
@@ -275,11 +241,7 @@ fn columns_that_cannot_be_used() {
 fn id_goes_before_name() {
     let ids: ArrayRef = Arc::new(Int32Array::from(vec![-7]));
     let names: ArrayRef = Arc::new(StringArray::from(vec!["seven"]));
-    let file = file(vec![
-        ("name", names),
-        ("x", u32_lists(&[&[1]])),
-        ("id", ids),
-    ]);
+    let file = file(vec![("name", names), ("x", u32_lists(&[&[1]])), ("id", ids)]);
     let column = ListColumn::open(file.path(), None).unwrap();
     assert_eq!(all(&column), [item(0, "-7", Ok(list(vec![1u32])))]);
 }
@@ -293,10 +255,7 @@ fn files_that_are_not_parquet_or_cut_short() {
     for n in (0..whole.len()).step_by(29).chain(near_the_end) {
         fs::write(&path, &whole[..n]).unwrap();
         let error = ListColumn::open(&path, None).unwrap_err();
-        assert!(
-            matches!(error, ListColumnError::Parquet(_)),
-            "{n}: {error:?}"
-        );
+        assert!(matches!(error, ListColumnError::Parquet(_)), "{n}: {error:?}");
     }
     let error = ListColumn::open(&folder.path().join("absent"), None).unwrap_err();
     assert!(matches!(error, ListColumnError::Io(_)));
@@ -323,10 +282,7 @@ fn what_a_column_does_not_take() {
     ));
     assert!(matches!(
         writer.push(0, "a", Some(&list(vec![1.0f64]))).unwrap_err(),
-        ListColumnError::DtypeMismatch {
-            expected: Dtype::F32,
-            found: Dtype::F64
-        }
+        ListColumnError::DtypeMismatch { expected: Dtype::F32, found: Dtype::F64 }
     ));
 }
 
@@ -337,14 +293,10 @@ fn many_rows_make_several_row_groups() {
     let mut writer = ListColumnWriter::create(&path, "x", Dtype::F64).unwrap();
     let large = list((0..1_500_000).map(f64::from).collect::<Vec<_>>());
     for row in 0..4 {
-        writer
-            .push(row, &format!("item {row}"), Some(&large))
-            .unwrap();
+        writer.push(row, &format!("item {row}"), Some(&large)).unwrap();
     }
     for row in 4..70_004 {
-        writer
-            .push(row, &row.to_string(), Some(&list(vec![row as f64])))
-            .unwrap();
+        writer.push(row, &row.to_string(), Some(&list(vec![row as f64]))).unwrap();
     }
     assert!(!path.exists());
     writer.finish().unwrap().commit().unwrap();

@@ -48,9 +48,7 @@ fn hush_the_decoder() {
         let standard = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
             let of_the_decoder = info.location().is_some_and(|at| {
-                ["parquet-", "arrow-"]
-                    .iter()
-                    .any(|name| at.file().contains(name))
+                ["parquet-", "arrow-"].iter().any(|name| at.file().contains(name))
             });
             if !of_the_decoder {
                 standard(info);

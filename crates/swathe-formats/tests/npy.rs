@@ -123,20 +123,13 @@ fn saved_files_appear_whole_and_leave_nothing_else() {
 
 /// Any array of up to four axes with arbitrary bits, including NaNs with payloads.
 fn arrays() -> impl Strategy<Value = Array> {
-    (
-        prop::collection::vec(0usize..7, 0..5),
-        prop::sample::select(Dtype::ALL),
-        any::<u64>(),
-    )
+    (prop::collection::vec(0usize..7, 0..5), prop::sample::select(Dtype::ALL), any::<u64>())
         .prop_map(|(shape, dtype, seed)| array(&shape, dtype, seed))
 }
 
 fn array(shape: &[usize], dtype: Dtype, seed: u64) -> Array {
-    let words = (0..shape.iter().product::<usize>() as u64).map(|i| {
-        (seed ^ i)
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            .rotate_left(29)
-    });
+    let words = (0..shape.iter().product::<usize>() as u64)
+        .map(|i| (seed ^ i).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29));
     let mut elements = Elements::empty(dtype);
     match &mut elements {
         // Arbitrary bits, including NaN.
@@ -203,19 +196,12 @@ proptest! {
 
 #[test]
 fn arrays_larger_than_one_buffer() {
-    for shape in [
-        vec![100_001],
-        vec![211, 503],
-        vec![3, 7001, 5],
-        vec![40_000, 2],
-    ] {
+    for shape in [vec![100_001], vec![211, 503], vec![3, 7001, 5], vec![40_000, 2]] {
         for dtype in [Dtype::U8, Dtype::F32, Dtype::F64] {
             let array = array(&shape, dtype, 7);
-            for (fortran_order, byte_order) in [
-                (false, ByteOrder::Little),
-                (true, ByteOrder::Little),
-                (true, ByteOrder::Big),
-            ] {
+            for (fortran_order, byte_order) in
+                [(false, ByteOrder::Little), (true, ByteOrder::Little), (true, ByteOrder::Big)]
+            {
                 let bytes = encode_otherwise(&array, fortran_order, byte_order);
                 let again = npy::read(&bytes[..], bytes.len() as u64).unwrap();
                 assert_eq!(encode(&again), encode(&array), "{shape:?} {dtype}");

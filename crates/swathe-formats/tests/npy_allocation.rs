@@ -65,10 +65,7 @@ fn a_member_that_lies_within_what_deflate_could_do() {
         assert!(
             matches!(
                 result,
-                Err(NpzError::Member {
-                    fault: MemberFault::InflatesShort { .. },
-                    ..
-                })
+                Err(NpzError::Member { fault: MemberFault::InflatesShort { .. }, .. })
             ),
             "{result:?}"
         );
@@ -85,13 +82,7 @@ fn a_bomb_gives_no_more_than_it_declares() {
     let npz = Npz::from_bytes(npz_by_hand::archive(&content, declared)).unwrap();
     let (result, peak) = peak_bytes(|| npz.read("f"));
     assert!(
-        matches!(
-            result,
-            Err(NpzError::Member {
-                fault: MemberFault::InflatesBeyond { .. },
-                ..
-            })
-        ),
+        matches!(result, Err(NpzError::Member { fault: MemberFault::InflatesBeyond { .. }, .. })),
         "{result:?}"
     );
     assert!(peak < 128 << 10, "{peak} bytes");

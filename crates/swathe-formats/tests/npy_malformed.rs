@@ -13,10 +13,7 @@ fn file(text: &str, n_data_bytes: usize) -> Vec<u8> {
 
 /// A file of 16 data bytes with this dtype (a Python literal) and shape.
 fn declaring(descr: &str, shape: &str) -> Vec<u8> {
-    file(
-        &format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n"),
-        16,
-    )
+    file(&format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n"), 16)
 }
 
 fn error(bytes: &[u8]) -> NpyError {
@@ -36,10 +33,7 @@ macro_rules! assert_error {
 #[test]
 fn sound_files_of_these_makers_are_read() {
     let bytes = declaring("'<f4'", "(2, 2)");
-    assert_eq!(
-        npy::read(&bytes[..], bytes.len() as u64).unwrap().shape(),
-        [2, 2]
-    );
+    assert_eq!(npy::read(&bytes[..], bytes.len() as u64).unwrap().shape(), [2, 2]);
 }
 
 #[test]
@@ -68,10 +62,9 @@ fn every_truncation() {
             NpyError::HeaderTruncated { actual_bytes, .. } => {
                 assert!((6..header_end).contains(&n) && actual_bytes == n as u64);
             }
-            NpyError::Truncated {
-                expected_bytes: 16,
-                actual_bytes,
-            } => assert_eq!(actual_bytes, (n - header_end) as u64),
+            NpyError::Truncated { expected_bytes: 16, actual_bytes } => {
+                assert_eq!(actual_bytes, (n - header_end) as u64)
+            }
             other => panic!("{n} bytes: {other:?}"),
         }
     }
@@ -81,16 +74,7 @@ fn every_truncation() {
 fn a_file_that_shrinks_while_it_is_read() {
     let whole = declaring("'<f4'", "(2, 2)");
     let error = npy::read(&whole[..whole.len() - 1], whole.len() as u64).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            NpyError::Truncated {
-                expected_bytes: 16,
-                ..
-            }
-        ),
-        "{error:?}"
-    );
+    assert!(matches!(error, NpyError::Truncated { expected_bytes: 16, .. }), "{error:?}");
 }
 
 #[test]
@@ -108,11 +92,7 @@ fn huge_declared_shapes() {
     );
     assert_error!(
         declaring("'<f8'", "(2305843009213693952,)"),
-        NpyError::ShapeOverflow {
-            n_axes: 1,
-            element_bytes: 8,
-            ..
-        }
+        NpyError::ShapeOverflow { n_axes: 1, element_bytes: 8, .. }
     );
     assert_error!(
         declaring("'<f4'", "(4294967296, 4294967296)"),
@@ -123,10 +103,7 @@ fn huge_declared_shapes() {
         declaring("'<f4'", "(0, 4294967296, 4294967296)"),
         NpyError::ShapeOverflow { n_axes: 3, .. }
     );
-    assert_error!(
-        declaring("'|u1'", "(9223372036854775807, 2)"),
-        NpyError::ShapeOverflow { .. }
-    );
+    assert_error!(declaring("'|u1'", "(9223372036854775807, 2)"), NpyError::ShapeOverflow { .. });
 }
 
 #[test]
@@ -154,32 +131,17 @@ fn malformed_headers() {
         ("{'descr': '<f4', 'fortran_order': False, 'shape': (4,)", 54),
         ("{'descr': '<f4', 'fortran_order': False, 'shape': (4)}", 52),
         ("{'descr': '<f4', 'fortran_order': False, 'shape': 4}", 50),
-        (
-            "{'descr': '<f4', 'fortran_order': False, 'shape': (4.0,)}",
-            52,
-        ),
-        (
-            "{'descr': '<f4', 'fortran_order': False, 'shape': (4,, )}",
-            53,
-        ),
-        (
-            "{'descr': '<f4', 'fortran_order': False, 'shape': ((4,),)}",
-            51,
-        ),
-        (
-            "{'descr': '<f4', 'fortran_order': False, 'shape': (4, [)}",
-            54,
-        ),
+        ("{'descr': '<f4', 'fortran_order': False, 'shape': (4.0,)}", 52),
+        ("{'descr': '<f4', 'fortran_order': False, 'shape': (4,, )}", 53),
+        ("{'descr': '<f4', 'fortran_order': False, 'shape': ((4,),)}", 51),
+        ("{'descr': '<f4', 'fortran_order': False, 'shape': (4, [)}", 54),
         ("{'descr': '<f4', 'fortran_order': 0, 'shape': (4,)}", 34),
         ("{'descr': 4, 'fortran_order': False, 'shape': (4,)}", 10),
         ("{'descr': '<f4, }", 10),
         ("{'de\\scr': '<f4'}", 1),
         ("{'descr': '<f4' 'fortran_order': False}", 16),
         ("{'descr': [('a', '<f4'], 'shape'", 32),
-        (
-            "{'descr': '<f4', 'fortran_order': False, 'shape': (4,)} x",
-            56,
-        ),
+        ("{'descr': '<f4', 'fortran_order': False, 'shape': (4,)} x", 56),
         ("{'extra': 1, 'descr': '<f4'}", 9),
     ] {
         assert_error!(
@@ -194,9 +156,7 @@ fn missing_and_repeated_keys() {
     assert_error!(file("{}", 16), NpyError::MissingKey { key: "descr" });
     assert_error!(
         file("{'descr': '<f4', 'shape': (4,)}", 16),
-        NpyError::MissingKey {
-            key: "fortran_order"
-        }
+        NpyError::MissingKey { key: "fortran_order" }
     );
     assert_error!(
         file("{'descr': '<f4', 'fortran_order': True}", 16),
@@ -213,15 +173,9 @@ fn deep_nesting_is_no_recursion() {
     let nested = format!("{}{}", "[".repeat(30_000), "]".repeat(30_000));
     assert_error!(
         declaring(&nested, "(4,)"),
-        NpyError::UnsupportedDtype {
-            advice: Advice::SplitFields,
-            ..
-        }
+        NpyError::UnsupportedDtype { advice: Advice::SplitFields, .. }
     );
-    assert_error!(
-        declaring(&"(".repeat(60_000), "(4,)"),
-        NpyError::MalformedHeader { .. }
-    );
+    assert_error!(declaring(&"(".repeat(60_000), "(4,)"), NpyError::MalformedHeader { .. });
 }
 
 #[test]
@@ -249,15 +203,9 @@ fn unsupported_dtypes_say_what_to_do() {
         ("[('a', '<f4'), ('b', '<i2', (3,))]", "each field"),
     ] {
         let error = error(&declaring(descr, "(4,)"));
-        assert!(
-            matches!(error, NpyError::UnsupportedDtype { .. }),
-            "{error:?}"
-        );
+        assert!(matches!(error, NpyError::UnsupportedDtype { .. }), "{error:?}");
         let text = error.to_string();
-        assert!(
-            text.contains(advice) && text.contains(descr.trim_matches('\'')),
-            "{text}"
-        );
+        assert!(text.contains(advice) && text.contains(descr.trim_matches('\'')), "{text}");
     }
 }
 

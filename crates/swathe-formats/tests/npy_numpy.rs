@@ -13,9 +13,7 @@ use swathe_testing::python;
 
 /// Scalars, vectors, matrices and more axes, with extents of zero and one, and larger than one
 /// buffer.
-const SHAPES: [&str; 10] = [
-    "", "0", "1", "7", "1x1", "3x5", "0x4", "2x3x4x5", "1x9x1", "217x331",
-];
+const SHAPES: [&str; 10] = ["", "0", "1", "7", "1x1", "3x5", "0x4", "2x3x4x5", "1x9x1", "217x331"];
 
 const DTYPES: [(&str, Dtype); 10] = [
     ("u1", Dtype::U8),
@@ -67,10 +65,9 @@ fn numpys_archives_are_read_and_ours_by_numpy() {
     write.arg(script("write_arrays.py")).arg(folder.path());
     python::run(write.args(SHAPES));
 
-    for (file, compression) in [
-        ("stored.npz", Compression::Stored),
-        ("deflated.npz", Compression::Deflate),
-    ] {
+    for (file, compression) in
+        [("stored.npz", Compression::Stored), ("deflated.npz", Compression::Deflate)]
+    {
         let theirs = folder.path().join(file);
         let ours = folder.path().join(format!("ours-{file}"));
         let npz = Npz::open(&theirs).unwrap();
@@ -97,11 +94,8 @@ fn numpys_archives_are_read_and_ours_by_numpy() {
 
 /// The array that the script makes for this shape and dtype.
 fn array(shape: &str, dtype: Dtype) -> Array {
-    let shape: Vec<usize> = shape
-        .split('x')
-        .filter(|n| !n.is_empty())
-        .map(|n| n.parse().unwrap())
-        .collect();
+    let shape: Vec<usize> =
+        shape.split('x').filter(|n| !n.is_empty()).map(|n| n.parse().unwrap()).collect();
     let values = (0..shape.iter().product::<usize>()).map(|i| (i * 37 + 11) % 127);
     let mut elements = Elements::empty(dtype);
     swathe::with_elements!(&mut elements, v => *v = values.map(|x| x as _).collect());
@@ -109,7 +103,5 @@ fn array(shape: &str, dtype: Dtype) -> Array {
 }
 
 fn script(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/python")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python").join(name)
 }

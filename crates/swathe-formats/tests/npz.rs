@@ -45,10 +45,7 @@ fn files_from_python() {
 
 #[test]
 fn writing_gives_numpys_bytes() {
-    assert_eq!(
-        write(&[("a", &array(&[2], vec![1u8, 2]))], Compression::Stored),
-        SAVEZ
-    );
+    assert_eq!(write(&[("a", &array(&[2], vec![1u8, 2]))], Compression::Stored), SAVEZ);
 }
 
 #[test]
@@ -61,12 +58,7 @@ fn an_archive_with_a_comment_and_an_empty_one() {
     let npz = Npz::from_bytes(bytes).unwrap();
     assert_eq!(npz.read("a").unwrap(), array(&[2], vec![1u8, 2]));
 
-    assert!(
-        Npz::from_bytes(write(&[], Compression::Stored))
-            .unwrap()
-            .members()
-            .is_empty()
-    );
+    assert!(Npz::from_bytes(write(&[], Compression::Stored)).unwrap().members().is_empty());
 }
 
 #[test]
@@ -100,9 +92,7 @@ fn members_without_the_suffix_are_arrays_too() {
     let one = array(&[1], vec![1.0f32]);
     let mut bytes = write(&[("ab", &one), ("cd", &one)], Compression::Stored);
     let text = b"cd.npy";
-    let places: Vec<_> = (0..bytes.len() - 6)
-        .filter(|&i| &bytes[i..i + 6] == text)
-        .collect();
+    let places: Vec<_> = (0..bytes.len() - 6).filter(|&i| &bytes[i..i + 6] == text).collect();
     assert_eq!(places.len(), 2);
     for at in places {
         bytes[at..at + 6].copy_from_slice(b"readme");
@@ -119,10 +109,7 @@ fn fortran_order_in_a_deflated_member() {
     let npy = b"\x93NUMPY\x01\x00v\x00{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }                                                           \n\x00\x03\x01\x04\x02\x05";
     let npz = Npz::from_bytes(npz_by_hand::archive(npy, npy.len())).unwrap();
     assert!(npz.members()[0].is_deflated());
-    assert_eq!(
-        npz.read("f").unwrap(),
-        array(&[2, 3], vec![0u8, 1, 2, 3, 4, 5])
-    );
+    assert_eq!(npz.read("f").unwrap(), array(&[2, 3], vec![0u8, 1, 2, 3, 4, 5]));
 }
 
 #[test]
@@ -183,14 +170,7 @@ fn names_too_long_for_zip() {
     let mut writer = NpzWriter::new(Cursor::new(Vec::new()), Compression::Stored).unwrap();
     let one = array(&[], vec![1u8]);
     let error = writer.add(&"n".repeat(65_532), &one).unwrap_err();
-    assert!(matches!(
-        error,
-        NpzError::NameTooLong {
-            name_bytes: 65_532,
-            max_bytes: 65_531,
-            ..
-        }
-    ));
+    assert!(matches!(error, NpzError::NameTooLong { name_bytes: 65_532, max_bytes: 65_531, .. }));
     writer.add(&"n".repeat(65_531), &one).unwrap();
     let npz = Npz::from_bytes(writer.finish().unwrap().into_inner()).unwrap();
     assert_eq!(npz.read(&"n".repeat(65_531)).unwrap(), one);
@@ -201,12 +181,7 @@ fn threads_read_one_archive_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("many.npz");
     let arrays: Vec<Array> = (0..40)
-        .map(|i| {
-            array(
-                &[5000],
-                (0..5000).map(|j| i * 5000 + j).collect::<Vec<u32>>(),
-            )
-        })
+        .map(|i| array(&[5000], (0..5000).map(|j| i * 5000 + j).collect::<Vec<u32>>()))
         .collect();
     let names: Vec<String> = (0..40).map(|i| i.to_string()).collect();
     let members = names.iter().map(String::as_str).zip(&arrays);

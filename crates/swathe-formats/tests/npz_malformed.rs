@@ -102,11 +102,7 @@ fn the_archives_of_these_tests_are_sound() {
 
 #[test]
 fn not_a_zip_file() {
-    for bytes in [
-        &b""[..],
-        b"PK",
-        b"\x93NUMPY and then some more text than 22 bytes",
-    ] {
+    for bytes in [&b""[..], b"PK", b"\x93NUMPY and then some more text than 22 bytes"] {
         let size = bytes.len() as u64;
         assert_matches!(
             Npz::from_bytes(bytes.to_vec()).unwrap_err(),
@@ -129,41 +125,23 @@ fn directories_that_contradict_the_file() {
     assert_matches!(broken().with_end(18, &[1]).open_error(), NpzError::Split);
     assert_matches!(
         broken().with_end(12, &[9]).open_error(),
-        NpzError::MalformedDirectory {
-            what: "the number of members",
-            value: 9,
-            limit: 2
-        }
+        NpzError::MalformedDirectory { what: "the number of members", value: 9, limit: 2 }
     );
     assert_matches!(
         broken().with_end(10, &[0, 0, 0, 0xf0]).open_error(),
-        NpzError::MalformedDirectory {
-            what: "its end",
-            ..
-        }
+        NpzError::MalformedDirectory { what: "its end", .. }
     );
     assert_matches!(
         broken().with_end(6, &[0, 0, 0, 0]).open_error(),
-        NpzError::MalformedDirectory {
-            what: "the byte after it",
-            ..
-        }
+        NpzError::MalformedDirectory { what: "the byte after it", .. }
     );
     assert_matches!(
         broken().with(0, b"QQQQ").open_error(),
-        NpzError::WrongSignature {
-            expected: 0x0201_4b50,
-            found: 0x5151_5151,
-            ..
-        }
+        NpzError::WrongSignature { expected: 0x0201_4b50, found: 0x5151_5151, .. }
     );
     assert_matches!(
         broken().with(NAME_BYTES, &[0xff, 0xff]).open_error(),
-        NpzError::MalformedDirectory {
-            what: "the length of a field",
-            value: 0xffff,
-            ..
-        }
+        NpzError::MalformedDirectory { what: "the length of a field", value: 0xffff, .. }
     );
 }
 
@@ -173,10 +151,7 @@ fn bytes_before_the_archive() {
     bytes.extend(archive(Compression::Stored).bytes);
     assert_matches!(
         Npz::from_bytes(bytes).unwrap_err(),
-        NpzError::MalformedDirectory {
-            what: "the byte after it",
-            ..
-        }
+        NpzError::MalformedDirectory { what: "the byte after it", .. }
     );
 }
 
@@ -190,9 +165,7 @@ fn duplicate_names() {
 
 #[test]
 fn names_that_are_not_utf8() {
-    let broken = archive(Compression::Stored)
-        .with(FLAGS, &[0, 8])
-        .with(NAME, &[0xff]);
+    let broken = archive(Compression::Stored).with(FLAGS, &[0, 8]).with(NAME, &[0xff]);
     assert_matches!(broken.open_error(), NpzError::NameNotUtf8 { member_idx: 0 });
 }
 
@@ -208,10 +181,7 @@ fn members_that_overlap() {
 
 #[test]
 fn encrypted_members() {
-    assert_matches!(
-        archive(Compression::Stored).with(FLAGS, &[1]).fault(),
-        MemberFault::Encrypted
-    );
+    assert_matches!(archive(Compression::Stored).with(FLAGS, &[1]).fault(), MemberFault::Encrypted);
 }
 
 #[test]
@@ -265,10 +235,7 @@ fn members_that_reach_into_the_directory() {
     let npz = Npz::from_bytes(archive.bytes).unwrap();
     assert_matches!(
         npz.read("bb").unwrap_err(),
-        NpzError::Member {
-            fault: MemberFault::OutOfBounds { .. },
-            ..
-        }
+        NpzError::Member { fault: MemberFault::OutOfBounds { .. }, .. }
     );
     assert_eq!(npz.read("aa").unwrap(), zeros());
 }
@@ -276,14 +243,8 @@ fn members_that_reach_into_the_directory() {
 #[test]
 fn stored_members_whose_sizes_differ() {
     assert_matches!(
-        archive(Compression::Stored)
-            .with(SIZE_BYTES, &[1, 0, 0, 0])
-            .fault(),
-        MemberFault::ImpossibleSize {
-            declared_bytes: 1,
-            compressed_bytes: 528,
-            ..
-        }
+        archive(Compression::Stored).with(SIZE_BYTES, &[1, 0, 0, 0]).fault(),
+        MemberFault::ImpossibleSize { declared_bytes: 1, compressed_bytes: 528, .. }
     );
 }
 
@@ -328,16 +289,8 @@ fn members_that_inflate_to_more_or_less_than_they_say() {
                 if *declared_bytes == content.len() as u64
         );
         assert_matches!(
-            lying(&content[..60_000], content.len())
-                .read("f")
-                .unwrap_err(),
-            NpzError::Member {
-                fault: MemberFault::InflatesShort {
-                    actual_bytes: 60_000,
-                    ..
-                },
-                ..
-            }
+            lying(&content[..60_000], content.len()).read("f").unwrap_err(),
+            NpzError::Member { fault: MemberFault::InflatesShort { actual_bytes: 60_000, .. }, .. }
         );
     }
 }
@@ -347,17 +300,11 @@ fn a_size_that_is_not_the_arrays() {
     let content = npy_zeros(50, false);
     assert_matches!(
         lying(&content, content.len() + 1).read("f").unwrap_err(),
-        NpzError::Member {
-            fault: MemberFault::Npy(NpyError::TrailingBytes { n_bytes: 1 }),
-            ..
-        }
+        NpzError::Member { fault: MemberFault::Npy(NpyError::TrailingBytes { n_bytes: 1 }), .. }
     );
     assert_matches!(
         lying(&content, content.len() - 1).read("f").unwrap_err(),
-        NpzError::Member {
-            fault: MemberFault::Npy(NpyError::Truncated { .. }),
-            ..
-        }
+        NpzError::Member { fault: MemberFault::Npy(NpyError::Truncated { .. }), .. }
     );
 }
 
@@ -369,9 +316,7 @@ fn damaged_data() {
     archive.bytes[at] ^= 1;
     assert_matches!(archive.fault(), MemberFault::ChecksumMismatch { .. });
     assert_matches!(
-        self::archive(Compression::Deflate)
-            .with(CRC, &[0, 0, 0, 0])
-            .fault(),
+        self::archive(Compression::Deflate).with(CRC, &[0, 0, 0, 0]).fault(),
         MemberFault::ChecksumMismatch { declared: 0, .. }
     );
 }
@@ -382,10 +327,7 @@ fn damaged_deflate() {
     // The first byte of the compressed data: block type 3 does not exist.
     let at = 30 + 6 + 20;
     archive.bytes[at] |= 0b110;
-    assert_matches!(
-        archive.fault(),
-        MemberFault::CorruptDeflate { n_bytes: 0, .. }
-    );
+    assert_matches!(archive.fault(), MemberFault::CorruptDeflate { n_bytes: 0, .. });
 }
 
 #[test]
@@ -393,16 +335,10 @@ fn errors_of_the_npy_inside() {
     let content = b"not an array at all, but text in a zip file";
     assert_matches!(
         lying(content, content.len()).read("f").unwrap_err(),
-        NpzError::Member {
-            fault: MemberFault::Npy(NpyError::WrongMagic { .. }),
-            ..
-        }
+        NpzError::Member { fault: MemberFault::Npy(NpyError::WrongMagic { .. }), .. }
     );
     assert_eq!(
-        lying(content, content.len())
-            .header("f")
-            .unwrap_err()
-            .to_string(),
+        lying(content, content.len()).header("f").unwrap_err().to_string(),
         "member \"f\": not a .npy file: it begins with [6e, 6f, 74, 20, 61, 6e] instead of the magic \\x93NUMPY; write it with numpy.save"
     );
 }
@@ -443,9 +379,6 @@ fn sixty_four_bit_fields() {
     out[n - 22 - 12..n - 22 - 4].fill(0xff);
     assert_matches!(
         Npz::from_bytes(out).unwrap_err(),
-        NpzError::MalformedDirectory {
-            what: "the 64-bit end record's end",
-            ..
-        }
+        NpzError::MalformedDirectory { what: "the 64-bit end record's end", .. }
     );
 }

@@ -76,16 +76,8 @@ impl Callable {
         Python::attach(|py| {
             let raised = |error: PyErr| {
                 let is_memory = error.is_instance_of::<PyMemoryError>(py)
-                    || error
-                        .value(py)
-                        .hasattr("_swathe_out_of_memory")
-                        .unwrap_or(false);
-                let is_wrong = || {
-                    error
-                        .value(py)
-                        .hasattr("_swathe_whole_batch")
-                        .unwrap_or(false)
-                };
+                    || error.value(py).hasattr("_swathe_out_of_memory").unwrap_or(false);
+                let is_wrong = || error.value(py).hasattr("_swathe_whole_batch").unwrap_or(false);
                 match is_memory {
                     true => CallError::OutOfMemory,
                     false if is_wrong() => CallError::Wrong(described(py, &error)),
@@ -115,9 +107,7 @@ impl Callable {
             Ok(results) => lanes.extend(results.into_iter().map(|one| Lane::Done(Ok(one)))),
             Err(CallError::OutOfMemory) => return Err(()),
             Err(CallError::Wrong(message)) => {
-                let failed = numbers
-                    .iter()
-                    .map(|_| Lane::Done(Err(Raised(message.clone()))));
+                let failed = numbers.iter().map(|_| Lane::Done(Err(Raised(message.clone()))));
                 lanes.extend(failed);
             }
             Err(CallError::Raised(message)) if numbers.len() == 1 => {
@@ -187,10 +177,7 @@ impl Workload for Callable {
         match self.bisect(&numbers, &mut lanes) {
             Ok(()) => Ok(lanes),
             Err(()) => Err(GpuError::OutOfMemory {
-                wanted_bytes: numbers
-                    .iter()
-                    .map(|&number| self.bytes[number - self.first])
-                    .sum(),
+                wanted_bytes: numbers.iter().map(|&number| self.bytes[number - self.first]).sum(),
                 free_bytes: 0,
             }),
         }
@@ -205,9 +192,7 @@ pub(crate) fn shape_buckets(shapes: Vec<Vec<u32>>, n: usize) -> Vec<Vec<u32>> {
         .enumerate()
         .map(|(number, extents)| (number, extents.len() as u32, Shape::new(extents)))
         .collect();
-    let padding = Padding::Auto {
-        n_buckets_max: n.max(1),
-    };
+    let padding = Padding::Auto { n_buckets_max: n.max(1) };
     let mut padded = shapes.clone();
     for bucket in swathe::bucket(&sizes, &padding).0 {
         for number in bucket.problems {
@@ -258,19 +243,9 @@ impl CallableRun {
             *largest = (*largest).max(*bytes);
         }
         let items = first..first + shapes.len();
-        let callable = Arc::new(Callable {
-            solve,
-            shapes,
-            bytes,
-            bytes_by_shape,
-            is_batched,
-            first,
-        });
-        Ok(CallableRun {
-            callable,
-            settings,
-            items,
-        })
+        let callable =
+            Arc::new(Callable { solve, shapes, bytes, bytes_by_shape, is_batched, first });
+        Ok(CallableRun { callable, settings, items })
     }
 
     /// The problems by their number in the whole; only those of this call are asked for.
@@ -287,10 +262,7 @@ impl CallableRun {
 /// Solves items with a function of the user's into a run folder.
 #[pyfunction]
 #[pyo3(signature = (solve, shapes, bytes, is_batched, engine, progress, stop, *, out, resume, recorded, items, ids, shard, gives_up))]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "keyword arguments of a Python function"
-)]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
 pub(crate) fn run_callable_into(
     py: Python<'_>,
     solve: Py<PyAny>,
@@ -308,18 +280,12 @@ pub(crate) fn run_callable_into(
     shard: Option<(usize, usize, usize)>,
     gives_up: Option<String>,
 ) -> PyResult<()> {
-    let shard = shard.map(|(number, n_shards, n_problems)| Shard {
-        number,
-        n_shards,
-        n_problems,
-    });
+    let shard = shard.map(|(number, n_shards, n_problems)| Shard { number, n_shards, n_problems });
     let first = shard.map_or(0, |shard| shard.problems().start);
     let run = CallableRun::new(solve, &shapes, bytes, is_batched, engine, stop, first)?;
     let n_items = run.items.len();
     if shard.is_some_and(|shard| shard.problems() != run.items) {
-        return Err(PyValueError::new_err(
-            "these are not the items of the shard",
-        ));
+        return Err(PyValueError::new_err("these are not the items of the shard"));
     }
     let recorded = recorded.into_iter();
     let folder = FolderRun {
@@ -327,22 +293,16 @@ pub(crate) fn run_callable_into(
         call: format!("swathe.run(…, out={:?})", out.display().to_string()),
         out,
         resume,
-        settings: recorded
-            .map(|(name, text)| (name, Value::String(text)))
-            .collect(),
+        settings: recorded.map(|(name, text)| (name, Value::String(text))).collect(),
         input: items.input(),
         shard,
         gives_up,
     };
-    let finish = Arc::new(Pickling {
-        callable: Arc::clone(&run.callable),
-    });
+    let finish = Arc::new(Pickling { callable: Arc::clone(&run.callable) });
     let source = run.source();
     let progress = Progress::new(progress, n_items);
     let rows = ValueRows::new(ids, first);
-    folder
-        .execute(py, &finish, &source, run.settings, rows, progress)
-        .map(drop)
+    folder.execute(py, &finish, &source, run.settings, rows, progress).map(drop)
 }
 
 /// Solves items with a function of the user's. With `deliver`, each outcome is passed to this
@@ -350,10 +310,7 @@ pub(crate) fn run_callable_into(
 /// message of the failure or `None`.
 #[pyfunction]
 #[pyo3(signature = (solve, shapes, bytes, is_batched, engine, progress, stop, deliver=None))]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "keyword arguments of a Python function"
-)]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
 pub(crate) fn run_callable(
     py: Python<'_>,
     solve: Py<PyAny>,

@@ -16,20 +16,15 @@ use swathe_run::store::run_folder::InputFile;
 use crate::callable::{Callable, Raised};
 
 /// What such a run adds to its folder: nothing beyond the sections of every run.
-pub(crate) static KIND: RunKind = RunKind {
-    title: "A function of your own",
-    ..RunKind::plain("run")
-};
+pub(crate) static KIND: RunKind =
+    RunKind { title: "A function of your own", ..RunKind::plain("run") };
 
 /// The hash of a call's items, by which a resumed run recognises its input.
 #[pyclass(frozen, module = "swathe._swathe")]
 pub(crate) struct Fingerprint(Mutex<FingerprintState>);
 
 enum FingerprintState {
-    Hashing {
-        hasher: Box<blake3::Hasher>,
-        n_bytes: u64,
-    },
+    Hashing { hasher: Box<blake3::Hasher>, n_bytes: u64 },
     Known(InputFile),
 }
 
@@ -87,11 +82,7 @@ impl Fingerprint {
 }
 
 fn input(n_bytes: u64, blake3: String) -> InputFile {
-    InputFile {
-        name: "(items)".to_owned(),
-        n_bytes,
-        blake3,
-    }
+    InputFile { name: "(items)".to_owned(), n_bytes, blake3 }
 }
 
 /// Pickles every result on the worker that made it.
@@ -110,9 +101,8 @@ impl Finish for Pickling {
 
     fn finish(&self, _: usize, _: &usize, value: Py<PyAny>, _: &Stop) -> Result<Vec<u8>, Raised> {
         Python::attach(|py| {
-            let pickled = py
-                .import("pickle")
-                .and_then(|pickle| pickle.call_method1("dumps", (value, 5)));
+            let pickled =
+                py.import("pickle").and_then(|pickle| pickle.call_method1("dumps", (value, 5)));
             let bytes = pickled.and_then(|bytes| Ok(bytes.cast_into::<PyBytes>()?));
             match bytes {
                 Ok(bytes) => Ok(bytes.as_bytes().to_vec()),
@@ -157,9 +147,7 @@ impl Rows for ValueRows {
         let value = described("value", DataType::LargeBinary, description);
         let id = || described("id", DataType::Utf8, "the item's id");
         let ids = self.ids.as_ref().map(|_| id());
-        Arc::new(Schema::new(
-            ids.into_iter().chain([value]).collect::<Vec<_>>(),
-        ))
+        Arc::new(Schema::new(ids.into_iter().chain([value]).collect::<Vec<_>>()))
     }
 
     fn id(&self, index: usize) -> String {

@@ -27,10 +27,7 @@ fn module() -> PathBuf {
 
 fn copy_tree(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("the folder can be made");
-    for entry in std::fs::read_dir(from)
-        .expect("the package is there")
-        .flatten()
-    {
+    for entry in std::fs::read_dir(from).expect("the package is there").flatten() {
         let target = to.join(entry.file_name());
         if entry.path().is_dir() {
             copy_tree(&entry.path(), &target);
@@ -44,10 +41,7 @@ fn copy_tree(from: &Path, to: &Path) {
 #[expect(clippy::print_stdout, reason = "a skipped test says so")]
 fn python(words: &[&str]) -> Option<std::process::Output> {
     let Some(python) = std::env::var_os("SWATHE_PYTHON") else {
-        assert!(
-            std::env::var_os("CI").is_none(),
-            "there is no Python for tests"
-        );
+        assert!(std::env::var_os("CI").is_none(), "there is no Python for tests");
         println!("SKIPPED: SWATHE_PYTHON names no interpreter (cargo xtask setup makes one)");
         return None;
     };
@@ -82,9 +76,7 @@ fn the_tests_of_the_package_pass() {
 fn the_lines_of_the_readme_work() {
     let readme = std::fs::read_to_string(root().join("README.md")).expect("the README is there");
     let blocks = readme.split("```python\n").skip(1);
-    let blocks: Vec<&str> = blocks
-        .filter_map(|block| block.split("```").next())
-        .collect();
+    let blocks: Vec<&str> = blocks.filter_map(|block| block.split("```").next()).collect();
     assert!(blocks.len() >= 5, "every workload has an example");
     let code = format!(
         "import os, subprocess, sys, tempfile\n\
@@ -112,12 +104,7 @@ fn the_example_scripts_run() {
     for script in found.flatten().map(|entry| entry.path()).filter(is_script) {
         let script = script.canonicalize().expect("the script is there");
         let folder = tempfile::tempdir().expect("a folder");
-        check(&[
-            "-c",
-            go,
-            &folder.path().to_string_lossy(),
-            &script.to_string_lossy(),
-        ]);
+        check(&["-c", go, &folder.path().to_string_lossy(), &script.to_string_lossy()]);
         n_run += 1;
     }
     assert!(n_run >= 4, "{n_run} scripts were run");
@@ -130,14 +117,7 @@ fn types_are_consistent() {
     let package = package.to_string_lossy().into_owned();
     let cache = tempfile::tempdir().expect("a folder");
     let cache = cache.path().to_string_lossy().into_owned();
-    check(&[
-        "-m",
-        "mypy",
-        "--ignore-missing-imports",
-        "--cache-dir",
-        &cache,
-        &package,
-    ]);
+    check(&["-m", "mypy", "--ignore-missing-imports", "--cache-dir", &cache, &package]);
 }
 
 /// The examples in the documentation of the package are run.

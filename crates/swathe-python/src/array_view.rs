@@ -189,19 +189,14 @@ impl ArrayView {
         };
         assert!(y < *height && x0 + n <= *width, "the row is in the array");
         // SAFETY: the assertion keeps every address inside of the array.
-        let row = unsafe {
-            self.data
-                .offset(y as isize * stride_y + x0 as isize * stride_x)
-        };
+        let row = unsafe { self.data.offset(y as isize * stride_y + x0 as isize * stride_x) };
         macro_rules! walk {
             ($type:ty, $convert:expr) => {{
                 let convert: fn($type) -> f64 = $convert;
                 for x in 0..n {
                     // SAFETY: as above; elements need not be aligned.
                     let value = unsafe {
-                        row.offset(x as isize * stride_x)
-                            .cast::<$type>()
-                            .read_unaligned()
+                        row.offset(x as isize * stride_x).cast::<$type>().read_unaligned()
                     };
                     take(x, convert(value));
                 }

@@ -46,9 +46,7 @@ pub fn engine_settings(arguments: &Bound<'_, PyDict>) -> PyResult<Settings> {
         Some(value) if value.extract::<&str>().is_ok_and(|text| text == "auto") => BatchSize::Auto,
         Some(value) => match count("batch_size", &value)? {
             0 => {
-                return Err(PyValueError::new_err(
-                    "batch_size is 0; it is 1 or more, or 'auto'",
-                ));
+                return Err(PyValueError::new_err("batch_size is 0; it is 1 or more, or 'auto'"));
             }
             n => BatchSize::Fixed(n),
         },
@@ -118,16 +116,10 @@ fn open_devices(text: &str, budget: &Budget) -> PyResult<(Vec<Device>, Routing)>
         None => return Err(bad()),
     };
     let found = find_gpus(budget.faults());
-    let is_wanted = |number: usize| {
-        wanted
-            .as_ref()
-            .is_none_or(|wanted| wanted.contains(&number))
-    };
+    let is_wanted = |number: usize| wanted.as_ref().is_none_or(|wanted| wanted.contains(&number));
     let usable = found.usable.into_iter().enumerate();
-    let devices: Vec<Device> = usable
-        .filter(|&(number, _)| is_wanted(number))
-        .map(|(_, gpu)| Device::Gpu(gpu))
-        .collect();
+    let devices: Vec<Device> =
+        usable.filter(|&(number, _)| is_wanted(number)).map(|(_, gpu)| Device::Gpu(gpu)).collect();
     match devices.is_empty() {
         true => Err(PyValueError::new_err(format!(
             "device is '{text}', and there is no such graphics processor; `swathe devices` says what was found"
@@ -138,9 +130,7 @@ fn open_devices(text: &str, budget: &Budget) -> PyResult<(Vec<Device>, Routing)>
 
 fn count(name: &str, value: &Bound<'_, PyAny>) -> PyResult<usize> {
     value.extract::<usize>().map_err(|_| {
-        PyTypeError::new_err(format!(
-            "{name} is {value}; it is a whole number, 0 or more"
-        ))
+        PyTypeError::new_err(format!("{name} is {value}; it is a whole number, 0 or more"))
     })
 }
 

@@ -81,10 +81,7 @@ impl FolderRun {
             workload: F::Workload::NAME.to_owned(),
             settings: self.settings,
             inputs: vec![self.input],
-            n_problems: self
-                .shard
-                .map_or(source.n_problems(), |shard| shard.n_problems)
-                as u64,
+            n_problems: self.shard.map_or(source.n_problems(), |shard| shard.n_problems) as u64,
             shard: None,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             simd: Simd::detect().path().name().to_owned(),

@@ -22,10 +22,7 @@ impl Interrupt {
     /// Nothing was asked yet.
     #[allow(clippy::new_without_default, reason = "it begins now")]
     pub fn new() -> Interrupt {
-        Interrupt {
-            asked: Instant::now(),
-            error: None,
-        }
+        Interrupt { asked: Instant::now(), error: None }
     }
 
     /// Whether the call should end. Asks Python every 50 ms at most.

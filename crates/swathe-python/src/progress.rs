@@ -17,12 +17,7 @@ pub struct Progress {
 impl Progress {
     /// For so many problems; without a function it does nothing.
     pub fn new(callback: Option<Py<PyAny>>, n_all: usize) -> Progress {
-        Progress {
-            callback,
-            n_all,
-            n_done: 0,
-            told: Instant::now(),
-        }
+        Progress { callback, n_all, n_done: 0, told: Instant::now() }
     }
 
     /// One more problem is done.

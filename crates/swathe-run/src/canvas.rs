@@ -38,11 +38,7 @@ pub struct Canvas {
 impl Canvas {
     /// A canvas of one colour.
     pub fn new(w_px: usize, h_px: usize, background: Color) -> Canvas {
-        Canvas {
-            w_px,
-            h_px,
-            pixels: vec![background.channels(); w_px * h_px],
-        }
+        Canvas { w_px, h_px, pixels: vec![background.channels(); w_px * h_px] }
     }
 
     /// Width, px.
@@ -96,9 +92,7 @@ impl Canvas {
         let mut data = self.pixels.as_flattened().to_vec();
         data.resize(w_px * h_px * 3, 255);
         let mut writer = encoder.write_header().expect("memory takes every header");
-        writer
-            .write_image_data(&data)
-            .expect("memory takes every picture of the header's size");
+        writer.write_image_data(&data).expect("memory takes every picture of the header's size");
         writer.finish().expect("memory takes the end");
         bytes
     }
@@ -118,10 +112,7 @@ impl Canvas {
             let clamp = |v: f64| v.clamp(0.0, n as f64) as usize;
             clamp(from.floor())..clamp(to.ceil())
         };
-        (
-            within(rect.x, rect.right(), self.w_px),
-            within(rect.y, rect.bottom(), self.h_px),
-        )
+        (within(rect.x, rect.right(), self.w_px), within(rect.y, rect.bottom(), self.h_px))
     }
 }
 
@@ -180,8 +171,7 @@ mod tests {
     /// The red channel by rows, for black drawn on white: 0 is fully covered, 255 is untouched.
     fn reds(canvas: &Canvas) -> Vec<Vec<u8>> {
         let rows = canvas.pixels.chunks(canvas.w_px);
-        rows.map(|row| row.iter().map(|[r, _, _]| *r).collect())
-            .collect()
+        rows.map(|row| row.iter().map(|[r, _, _]| *r).collect()).collect()
     }
 
     #[test]
@@ -189,20 +179,13 @@ mod tests {
         let mut canvas = Canvas::new(5, 4, Color::WHITE);
         canvas.fill_rect(Rect::new(1.0, 1.0, 2.5, 2.0), Color::BLACK);
         let row = vec![255, 0, 0, 128, 255];
-        assert_eq!(
-            reds(&canvas),
-            [vec![255; 5], row.clone(), row, vec![255; 5]]
-        );
+        assert_eq!(reds(&canvas), [vec![255; 5], row.clone(), row, vec![255; 5]]);
     }
 
     #[test]
     fn an_outline_leaves_the_inside_and_covers_corners_once() {
         let mut canvas = Canvas::new(6, 5, Color::WHITE);
-        canvas.outline_rect(
-            Rect::new(1.0, 1.0, 4.0, 3.0),
-            1.0,
-            Color::BLACK.with_alpha(0.5),
-        );
+        canvas.outline_rect(Rect::new(1.0, 1.0, 4.0, 3.0), 1.0, Color::BLACK.with_alpha(0.5));
         assert_eq!(
             reds(&canvas),
             [
@@ -217,16 +200,7 @@ mod tests {
 
     #[test]
     fn nothing_off_the_canvas_fails() {
-        let odd = [
-            f64::NAN,
-            f64::INFINITY,
-            f64::NEG_INFINITY,
-            -1e300,
-            1e300,
-            -3.0,
-            0.0,
-            2.5,
-        ];
+        let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1e300, 1e300, -3.0, 0.0, 2.5];
         for (w_px, h_px) in [(0, 0), (4, 3), (1, 9)] {
             let mut canvas = Canvas::new(w_px, h_px, Color::WHITE);
             for a in odd {
@@ -253,9 +227,7 @@ mod tests {
         let mut canvas = Canvas::new(7, 3, Color::rgb(1, 2, 3));
         canvas.fill_rect(Rect::new(2.0, 0.0, 3.0, 2.0), RED);
         let bytes = canvas.png();
-        let mut reader = png::Decoder::new(std::io::Cursor::new(&bytes))
-            .read_info()
-            .unwrap();
+        let mut reader = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().unwrap();
         let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
         let info = reader.next_frame(&mut pixels).unwrap();
         assert_eq!((info.width, info.height), (7, 3));

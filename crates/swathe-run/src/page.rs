@@ -124,14 +124,7 @@ fn embedded(value: &Value) -> String {
 /// # Panics
 /// If one of the texts breaks a rule, or if a script does not begin with `"use strict";`.
 pub fn check_assets(scripts: &[&str], style: &str) {
-    const BAD: [&str; 6] = [
-        "</script",
-        "</style",
-        "<!--",
-        "innerHTML =",
-        "@import",
-        "url(http",
-    ];
+    const BAD: [&str; 6] = ["</script", "</style", "<!--", "innerHTML =", "@import", "url(http"];
     for text in scripts.iter().chain([&style]) {
         for bad in BAD {
             assert!(!text.contains(bad), "{bad}");

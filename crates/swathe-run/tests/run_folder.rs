@@ -24,12 +24,7 @@ struct Words {
 
 impl Words {
     fn new(n_rows: Vec<usize>) -> Words {
-        Words {
-            n_rows,
-            n_letters: 0,
-            word: StringBuilder::new(),
-            n_bytes: 0,
-        }
+        Words { n_rows, n_letters: 0, word: StringBuilder::new(), n_bytes: 0 }
     }
 }
 
@@ -58,9 +53,7 @@ impl Rows for Words {
             let n_bytes = word.len() + self.n_letters;
             let mut state = (index * 1_000_003 + at) as u64;
             while word.len() < n_bytes {
-                state = (state ^ state >> 29)
-                    .wrapping_mul(0xBF58_476D_1CE4_E5B9)
-                    .wrapping_add(1);
+                state = (state ^ state >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9).wrapping_add(1);
                 word += &format!("{state:016x}");
             }
             word.truncate(n_bytes);
@@ -113,10 +106,7 @@ fn merged_words(path: &Path, words: Words, parts: &[Vec<usize>], fails: usize) -
         for &index in problems {
             let word = format!("word {index}");
             let answer = if index % fails == 0 {
-                Err(Failure {
-                    kind: OutcomeKind::TimedOut,
-                    message: format!("no {word}"),
-                })
+                Err(Failure { kind: OutcomeKind::TimedOut, message: format!("no {word}") })
             } else {
                 Ok(&word)
             };
@@ -143,9 +133,7 @@ fn numbers(batch: &RecordBatch, name: &str) -> Vec<u64> {
 
 fn texts(batch: &RecordBatch, name: &str) -> Vec<String> {
     let column = batch.column_by_name(name).unwrap().as_string::<i32>();
-    (0..column.len())
-        .map(|at| column.value(at).to_owned())
-        .collect()
+    (0..column.len()).map(|at| column.value(at).to_owned()).collect()
 }
 
 #[track_caller]
@@ -242,21 +230,12 @@ fn long_stretches_and_stragglers_make_the_same_table() {
         (
             "stragglers",
             &stragglers,
-            Some(vec![
-                span(0, 20),
-                span(20, 23),
-                span(23, 45),
-                span(45, 47),
-                span(47, N),
-            ]),
+            Some(vec![span(0, 20), span(20, 23), span(23, 45), span(45, 47), span(47, N)]),
         ),
         ("mixed", &mixed, None),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let words = Words {
-            n_letters: 144,
-            ..Words::new(vec![N_ROWS; N])
-        };
+        let words = Words { n_letters: 144, ..Words::new(vec![N_ROWS; N]) };
         let merged = merged_words(folder.path(), words, parts, 11);
         let path = folder.path().join("words.parquet");
         let (_, table) = read(&path);
@@ -287,18 +266,10 @@ fn n_group_rows(path: &Path) -> Vec<usize> {
 fn no_problems_and_no_answers_still_make_tables() {
     let folder = tempfile::tempdir().unwrap();
     let none = merged(&folder.path().join("none"), &[], &[], 2);
-    let all_failed = merged(
-        &folder.path().join("failed"),
-        &[1; 9],
-        &[(0..9).collect()],
-        1,
-    );
+    let all_failed = merged(&folder.path().join("failed"), &[1; 9], &[(0..9).collect()], 1);
     assert_eq!((none.n_rows, none.n_failures), (0, 0));
     assert_eq!((all_failed.n_rows, all_failed.n_failures), (0, 9));
-    assert_eq!(
-        none.result_hash, all_failed.result_hash,
-        "both tables are empty"
-    );
+    assert_eq!(none.result_hash, all_failed.result_hash, "both tables are empty");
     for run in ["none", "failed"] {
         let (schema, words) = read(&folder.path().join(run).join("words.parquet"));
         assert_eq!(words.num_rows(), 0);
@@ -330,13 +301,7 @@ fn only_one_at_a_time_has_a_folder() {
     let open = |resume| RunFolder::open(folder.path(), identity(1), resume, &Faults::none());
     let first = open(false).unwrap();
     assert!(matches!(open(true).err(), Some(FolderError::InUse { .. })));
-    assert!(matches!(
-        open(false).err(),
-        Some(FolderError::Exists {
-            complete: false,
-            ..
-        })
-    ));
+    assert!(matches!(open(false).err(), Some(FolderError::Exists { complete: false, .. })));
     drop(first);
     assert!(open(true).is_ok());
 }

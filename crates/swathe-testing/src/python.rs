@@ -41,9 +41,5 @@ pub fn with(modules: &str) -> Option<PathBuf> {
 /// If the script fails; the message is its stderr.
 pub fn run(command: &mut Command) {
     let output = command.output().expect("the interpreter is there");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

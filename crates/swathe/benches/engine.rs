@@ -20,10 +20,8 @@ use swathe::{
 
 fn main() {
     // Cargo passes `--bench`; anything else chooses figures by name.
-    let wanted: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|argument| !argument.starts_with("--"))
-        .collect();
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     let figures: [(&str, fn()); 8] = [
         ("trivial", trivial_items),
         ("million", a_million_items),
@@ -60,11 +58,7 @@ impl Workload for Trivial {
         Size::of(Shape::new(&[64 << (rank % 16), 1 << (rank / 16)]))
     }
     fn need(&self, _: &Size, _: DeviceKind) -> Need {
-        Need {
-            lane_bytes: 64,
-            scratch_bytes: 0,
-            solution_bytes: 8,
-        }
+        Need { lane_bytes: 64, scratch_bytes: 0, solution_bytes: 8 }
     }
     fn scratch(&self) {}
     fn local(&self) {}
@@ -94,11 +88,7 @@ impl Workload for Spin {
         Size::of(Shape::new(&[1000]))
     }
     fn need(&self, _: &Size, _: DeviceKind) -> Need {
-        Need {
-            lane_bytes: 8,
-            scratch_bytes: 0,
-            solution_bytes: 8,
-        }
+        Need { lane_bytes: 8, scratch_bytes: 0, solution_bytes: 8 }
     }
     fn scratch(&self) {}
     fn local(&self) {}
@@ -111,17 +101,12 @@ impl Workload for Spin {
 /// same code.
 #[inline(never)]
 fn spin(seed: u64) -> u64 {
-    (0..500_000u64).fold(seed, |x, k| {
-        black_box((x ^ k).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(7))
-    })
+    (0..500_000u64)
+        .fold(seed, |x, k| black_box((x ^ k).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(7)))
 }
 
 fn settings() -> Settings {
-    Settings {
-        n_threads: 2,
-        memory: Budget::new(256 << 20),
-        ..Settings::default()
-    }
+    Settings { n_threads: 2, memory: Budget::new(256 << 20), ..Settings::default() }
 }
 
 /// The shortest of several tries.
@@ -159,11 +144,7 @@ fn tell(name: &str, value: f64, unit: &str, target: &str) {
 
 fn trivial_items() {
     for (n_threads, n_prefetch) in [(1, 0), (1, 1), (2, 0), (2, 2)] {
-        let settings = Settings {
-            n_threads,
-            n_prefetch,
-            ..settings()
-        };
+        let settings = Settings { n_threads, n_prefetch, ..settings() };
         let took = best(40, || run_trivial(10_000, 1, &settings).0);
         let name = format!("10,000 trivial items, {n_threads} threads, {n_prefetch} ahead");
         tell(&name, took.as_secs_f64() * 1e6 / 1e4, "µs/item", "≤ 1");
@@ -190,18 +171,8 @@ fn a_million_items() {
     let before = rss_kib();
     let (took, report) = run_trivial(1_000_000, 1, &settings());
     let after = rss_kib();
-    tell(
-        "1,000,000 trivial items",
-        took.as_secs_f64() * 1e6 / 1e6,
-        "µs/item",
-        "≤ 1",
-    );
-    tell(
-        "growth of the process from 10⁵ to 10⁶ items",
-        (after - before) / 1024.0,
-        "MiB",
-        "flat",
-    );
+    tell("1,000,000 trivial items", took.as_secs_f64() * 1e6 / 1e6, "µs/item", "≤ 1");
+    tell("growth of the process from 10⁵ to 10⁶ items", (after - before) / 1024.0, "MiB", "flat");
     tell("lanes in a launch", 1e6 / report.n_launches as f64, "", "");
 }
 
@@ -234,11 +205,7 @@ fn overhead_on_millisecond_problems() {
         |index, _: &Stop| Ok(index as u64),
     );
     for (n_threads, n_prefetch) in [(1, 0), (1, 1), (2, 2)] {
-        let settings = Settings {
-            n_threads,
-            n_prefetch,
-            ..settings()
-        };
+        let settings = Settings { n_threads, n_prefetch, ..settings() };
         let [mut bare_best, mut again_best, mut run_best] = [Duration::MAX; 3];
         for _ in 0..10 {
             let began = processor_time();
@@ -271,20 +238,12 @@ fn starting_and_ending() {
         run_trivial(1, 1, &settings());
         processor_time() - began
     });
-    tell(
-        "a run of one trivial item",
-        took.as_secs_f64() * 1e6,
-        "µs",
-        "",
-    );
+    tell("a run of one trivial item", took.as_secs_f64() * 1e6, "µs", "");
 }
 
 /// The processor time that this process has used so far.
 fn processor_time() -> Duration {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is valid for writes; the clock exists on every supported system.
     unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
@@ -297,10 +256,7 @@ fn planned(n: usize) -> Vec<Planned> {
             size: Size {
                 affinity: (index / 50) as u64,
                 class: (index % 2) as u32,
-                ..Size::of(Shape::new(&[
-                    (index % 113 + 16) as u32,
-                    (index % 89 + 16) as u32,
-                ]))
+                ..Size::of(Shape::new(&[(index % 113 + 16) as u32, (index % 89 + 16) as u32]))
             },
             need: Need {
                 lane_bytes: 1000 + index as u64 % 5000,
@@ -348,12 +304,7 @@ fn planning() {
         black_box(swathe::bucket(&shapes, &swathe::Padding::default()));
         began.elapsed()
     });
-    tell(
-        "buckets for 100,000 problems",
-        took.as_secs_f64() * 1e3,
-        "ms",
-        "< 1000",
-    );
+    tell("buckets for 100,000 problems", took.as_secs_f64() * 1e3, "ms", "< 1000");
 }
 
 fn decisions() {
@@ -366,12 +317,7 @@ fn decisions() {
         }
         began.elapsed()
     });
-    tell(
-        "a cost looked up",
-        took.as_secs_f64() * 1e6 / 1e4,
-        "µs",
-        "< 1",
-    );
+    tell("a cost looked up", took.as_secs_f64() * 1e6 / 1e4, "µs", "< 1");
     let lane = |us: u64| LaneCost::Takes(Duration::from_micros(us));
     let lots: Vec<Lot> = (0..8)
         .map(|k| Lot {
@@ -386,12 +332,7 @@ fn decisions() {
         }
         began.elapsed()
     });
-    tell(
-        "who takes what, of 8 lots and 3 devices",
-        took.as_secs_f64() * 1e6 / 1e4,
-        "µs",
-        "< 1",
-    );
+    tell("who takes what, of 8 lots and 3 devices", took.as_secs_f64() * 1e6 / 1e4, "µs", "< 1");
     let budget = Budget::new(1 << 30);
     let stop = Stop::new();
     let took = best(10, || {
@@ -401,12 +342,7 @@ fn decisions() {
         }
         began.elapsed()
     });
-    tell(
-        "memory reserved and given back",
-        took.as_secs_f64() * 1e6 / 1e4,
-        "µs",
-        "< 1",
-    );
+    tell("memory reserved and given back", took.as_secs_f64() * 1e6 / 1e4, "µs", "< 1");
 }
 
 fn slices() {

@@ -296,17 +296,9 @@ impl Block {
                     });
                     let row = row.unwrap_or(&rows[0]);
                     times_s.push(row.lane_ns / 1e9 * log_normal(job.spread, index));
-                    let size = Size {
-                        class: row.class,
-                        ..Size::of(row.bin)
-                    };
+                    let size = Size { class: row.class, ..Size::of(row.bin) };
                     let gpu = None;
-                    Planned {
-                        index,
-                        size,
-                        need,
-                        gpu,
-                    }
+                    Planned { index, size, need, gpu }
                 })
                 .collect();
             let planned = plan(&job.workload, &problems, &limits, &measured.costs);
@@ -364,11 +356,7 @@ mod tests {
     fn machines_that_die_or_are_slow_cost_time_and_a_queue_costs_less() {
         let measured = measured();
         let with = |slow_share: f64, hours_between_deaths: f64, dealt: Dealt| {
-            let cluster = Cluster {
-                slow_share,
-                hours_between_deaths,
-                ..measured.cluster
-            };
+            let cluster = Cluster { slow_share, hours_between_deaths, ..measured.cluster };
             simulate(&measured, &cluster, &measured.jobs[0], 16, dealt)
         };
         let good = with(0.0, f64::INFINITY, Dealt::Once);
@@ -389,9 +377,6 @@ mod tests {
         let text = std::fs::read_to_string(path).expect("the measured figures are there");
         let measured = serde_json::from_str(&text).expect("they can be read");
         let table = table(&measured);
-        assert!(
-            page.contains(&table),
-            "docs/concepts/scale.md has another table:\n{table}"
-        );
+        assert!(page.contains(&table), "docs/concepts/scale.md has another table:\n{table}");
     }
 }

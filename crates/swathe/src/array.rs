@@ -193,10 +193,7 @@ impl Array {
         let elements = elements.into();
         match volume(&shape) {
             Some(n) if n == elements.len() => Ok(Array { shape, elements }),
-            _ => Err(ShapeMismatch {
-                n_elements: elements.len(),
-                shape,
-            }),
+            _ => Err(ShapeMismatch { n_elements: elements.len(), shape }),
         }
     }
 
@@ -237,7 +234,5 @@ pub fn volume(shape: &[usize]) -> Option<usize> {
     if shape.contains(&0) {
         return Some(0);
     }
-    shape
-        .iter()
-        .try_fold(1usize, |n, &extent| n.checked_mul(extent))
+    shape.iter().try_fold(1usize, |n, &extent| n.checked_mul(extent))
 }

@@ -45,9 +45,7 @@ pub struct Bucket {
 impl Bucket {
     /// The sum of the problems' padded volumes.
     pub fn volume_padded(&self) -> u64 {
-        self.shape
-            .volume()
-            .saturating_mul(self.problems.len() as u64)
+        self.shape.volume().saturating_mul(self.problems.len() as u64)
     }
 }
 
@@ -57,11 +55,7 @@ pub fn waste(buckets: &[Bucket]) -> f64 {
     let volumes = buckets.iter().map(|bucket| bucket.volume_padded() as f64);
     let padded: f64 = volumes.sum();
     let real: f64 = buckets.iter().map(|bucket| bucket.volume_real as f64).sum();
-    if padded == 0.0 {
-        0.0
-    } else {
-        1.0 - real / padded
-    }
+    if padded == 0.0 { 0.0 } else { 1.0 - real / padded }
 }
 
 /// Sorts problems (number, class, shape) into buckets. The second part of the result lists the
@@ -79,10 +73,7 @@ pub fn bucket(problems: &[(usize, u32, Shape)], padding: &Padding) -> (Vec<Bucke
     let mut classes: BTreeMap<(u32, usize), Vec<(usize, Shape)>> = BTreeMap::new();
     for &(index, class, shape) in problems {
         // Shapes with different numbers of axes never share a bucket either.
-        classes
-            .entry((class, shape.extents().len()))
-            .or_default()
-            .push((index, shape));
+        classes.entry((class, shape.extents().len())).or_default().push((index, shape));
     }
     let mut buckets = Vec::new();
     let mut unfit = Vec::new();
@@ -166,9 +157,7 @@ fn least_padded_chain(counted: &[Counted], n_max: usize) -> Vec<Shape> {
     let run_cost = |from: usize, to: usize| -> u128 {
         u128::from(counted[to - 1].0.volume()) * u128::from(before[to] - before[from])
     };
-    let mut best: Vec<u128> = (0..=n)
-        .map(|to| if to == 0 { 0 } else { run_cost(0, to) })
-        .collect();
+    let mut best: Vec<u128> = (0..=n).map(|to| if to == 0 { 0 } else { run_cost(0, to) }).collect();
     let mut cuts: Vec<Vec<usize>> = Vec::new();
     for _ in 1..n_max {
         let mut next = vec![u128::MAX; n + 1];
@@ -216,16 +205,11 @@ fn coarsen(counted: &[Counted]) -> Vec<Counted> {
         return counted.to_vec();
     }
     let n_axes = counted[0].0.extents().len();
-    let n_steps = (N_SHAPES_MAX as f64)
-        .powf(1.0 / n_axes as f64)
-        .floor()
-        .max(2.0) as usize;
+    let n_steps = (N_SHAPES_MAX as f64).powf(1.0 / n_axes as f64).floor().max(2.0) as usize;
     let steps: Vec<Vec<u32>> = (0..n_axes)
         .map(|axis| {
-            let mut extents: Vec<u32> = counted
-                .iter()
-                .map(|(shape, _)| shape.extents()[axis])
-                .collect();
+            let mut extents: Vec<u32> =
+                counted.iter().map(|(shape, _)| shape.extents()[axis]).collect();
             extents.sort_unstable();
             let mut steps: Vec<u32> = (1..=n_steps)
                 .map(|step| extents[(step * extents.len()).div_ceil(n_steps) - 1])
@@ -262,16 +246,11 @@ fn merge_down(mut clusters: Vec<Counted>, n_max: usize) -> Vec<Shape> {
     };
     while clusters.len() > n_max {
         let pairs = (1..clusters.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
-        let Some((_, a, b)) = pairs
-            .map(|(a, b)| (added(&clusters[a], &clusters[b]), a, b))
-            .min()
+        let Some((_, a, b)) = pairs.map(|(a, b)| (added(&clusters[a], &clusters[b]), a, b)).min()
         else {
             break;
         };
-        let joined = (
-            clusters[a].0.union(&clusters[b].0),
-            clusters[a].1 + clusters[b].1,
-        );
+        let joined = (clusters[a].0.union(&clusters[b].0), clusters[a].1 + clusters[b].1);
         clusters.swap_remove(b);
         clusters[a] = joined;
     }
@@ -306,9 +285,7 @@ fn padded_volume(shapes: &[Shape], counted: &[Counted]) -> u128 {
         .iter()
         .map(|(shape, n)| {
             let bucket = shapes.iter().find(|bucket| shape.fits_in(bucket));
-            bucket.map_or(u128::MAX / 2, |bucket| {
-                u128::from(bucket.volume()) * u128::from(*n)
-            })
+            bucket.map_or(u128::MAX / 2, |bucket| u128::from(bucket.volume()) * u128::from(*n))
         })
         .fold(0u128, u128::saturating_add)
 }
@@ -329,11 +306,7 @@ mod tests {
     }
 
     fn numbered(shapes: impl IntoIterator<Item = Shape>) -> Vec<(usize, u32, Shape)> {
-        shapes
-            .into_iter()
-            .enumerate()
-            .map(|(k, shape)| (k, 0, shape))
-            .collect()
+        shapes.into_iter().enumerate().map(|(k, shape)| (k, 0, shape)).collect()
     }
 
     /// The number of distinct power-of-two shapes, and the waste of padding to them.
@@ -351,18 +324,12 @@ mod tests {
     fn auto_wastes_little_on_log_uniform_sizes() {
         for seed in 0..20 {
             let problems = numbered(
-                log_uniform(1000, 16.0, 128.0, seed)
-                    .into_iter()
-                    .map(|n| Shape::new(&[n])),
+                log_uniform(1000, 16.0, 128.0, seed).into_iter().map(|n| Shape::new(&[n])),
             );
             let (buckets, unfit) = bucket(&problems, &Padding::Auto { n_buckets_max: 8 });
             assert!(unfit.is_empty());
             assert!(buckets.len() <= 8);
-            assert!(
-                waste(&buckets) <= 0.12,
-                "seed {seed}: {:.3}",
-                waste(&buckets)
-            );
+            assert!(waste(&buckets) <= 0.12, "seed {seed}: {:.3}", waste(&buckets));
         }
     }
 
@@ -378,12 +345,7 @@ mod tests {
                         Shape::new(&axes.iter().map(|axis| axis[k]).collect::<Vec<u32>>())
                     }));
                 let (n_powers, waste_of_powers) = powers_of_two(&problems);
-                let (buckets, _) = bucket(
-                    &problems,
-                    &Padding::Auto {
-                        n_buckets_max: n_powers,
-                    },
-                );
+                let (buckets, _) = bucket(&problems, &Padding::Auto { n_buckets_max: n_powers });
                 assert!(buckets.len() <= n_powers);
                 assert!(
                     waste(&buckets) <= waste_of_powers + 1e-12,
@@ -399,11 +361,8 @@ mod tests {
         // Brute force: all cuts of 9 sizes into 3 runs.
         let sizes = [3u32, 5, 6, 10, 11, 17, 20, 21, 40];
         let counts = [4u64, 1, 7, 2, 2, 9, 1, 3, 1];
-        let counted: Vec<Counted> = sizes
-            .iter()
-            .zip(counts)
-            .map(|(&n, count)| (Shape::new(&[n]), count))
-            .collect();
+        let counted: Vec<Counted> =
+            sizes.iter().zip(counts).map(|(&n, count)| (Shape::new(&[n]), count)).collect();
         let mut best = u128::MAX;
         for a in 0..sizes.len() {
             for b in a..sizes.len() {
@@ -411,10 +370,7 @@ mod tests {
                 best = best.min(padded_volume(&shapes, &counted));
             }
         }
-        assert_eq!(
-            padded_volume(&least_padded_chain(&counted, 3), &counted),
-            best
-        );
+        assert_eq!(padded_volume(&least_padded_chain(&counted, 3), &counted), best);
     }
 
     #[test]

@@ -122,10 +122,7 @@ impl Costs {
 
     /// The launch size with the best throughput for problems of this size on a device, if known.
     pub fn n_lanes_best(&self, workload: &str, size: &Size, device: DeviceId) -> Option<u64> {
-        self.workloads
-            .get(workload)?
-            .get(&Key::new(size, device))?
-            .n_lanes_best
+        self.workloads.get(workload)?.get(&Key::new(size, device))?.n_lanes_best
     }
 
     /// Stores the launch size with the best throughput. The cost must have been measured before.
@@ -180,11 +177,7 @@ impl Costs {
 
 impl Key {
     fn new(size: &Size, device: DeviceId) -> Key {
-        Key {
-            class: size.class,
-            bin: size.shape.bin(),
-            device,
-        }
+        Key { class: size.class, bin: size.shape.bin(), device }
     }
 }
 
@@ -201,11 +194,7 @@ impl From<Vec<CostRow>> for Costs {
             if !row.lane_ns.is_finite() || row.lane_ns < 0.0 {
                 continue;
             }
-            let key = Key {
-                class: row.class,
-                bin: row.bin,
-                device: row.device,
-            };
+            let key = Key { class: row.class, bin: row.bin, device: row.device };
             let cost = Cost {
                 n_samples: row.n_samples,
                 lane_ns: row.lane_ns,
@@ -227,16 +216,9 @@ mod tests {
         let size = Size::of(Shape::new(&[100]));
         let mut costs = Costs::default();
         costs.learn("a", &size, DeviceId::Cpu, 9, Duration::from_nanos(900));
-        assert_eq!(
-            costs.lane("a", &size, DeviceId::Cpu),
-            None,
-            "nine are not enough"
-        );
+        assert_eq!(costs.lane("a", &size, DeviceId::Cpu), None, "nine are not enough");
         costs.learn("a", &size, DeviceId::Cpu, 1, Duration::from_nanos(100));
-        assert_eq!(
-            costs.lane("a", &size, DeviceId::Cpu),
-            Some(Duration::from_nanos(100))
-        );
+        assert_eq!(costs.lane("a", &size, DeviceId::Cpu), Some(Duration::from_nanos(100)));
         // A shape that was never measured starts with the highest cost of its class.
         let other = Size::of(Shape::new(&[5000]));
         assert_eq!(costs.lane("a", &other, DeviceId::Cpu), None);

@@ -57,9 +57,7 @@ impl FromStr for DeviceId {
             Some(("host", number)) => number.parse().ok().map(DeviceId::Host),
             _ => None,
         };
-        parsed.ok_or_else(|| DeviceParseError {
-            text: text.to_owned(),
-        })
+        parsed.ok_or_else(|| DeviceParseError { text: text.to_owned() })
     }
 }
 
@@ -177,15 +175,10 @@ impl Device {
     /// The device's entry in reports.
     pub(crate) fn used(&self, retired: Option<String>) -> DeviceUse {
         match self {
-            Device::Gpu(gpu) => DeviceUse::Gpu(GpuUse {
-                info: gpu.info().clone(),
-                figures: gpu.figures(),
-                retired,
-            }),
-            Device::Host(host) => DeviceUse::Host(HostUse {
-                number: host.number,
-                retired,
-            }),
+            Device::Gpu(gpu) => {
+                DeviceUse::Gpu(GpuUse { info: gpu.info().clone(), figures: gpu.figures(), retired })
+            }
+            Device::Host(host) => DeviceUse::Host(HostUse { number: host.number, retired }),
         }
     }
 }
@@ -316,9 +309,7 @@ fn free_of_address_space(limits: &str, statm: &str) -> Option<u64> {
 }
 
 fn available_of_meminfo(text: &str) -> Option<u64> {
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib * 1024)
 }
@@ -337,10 +328,7 @@ mod tests {
     #[test]
     fn a_limited_address_space_is_halved() {
         let limits = "Limit  Soft Limit  Hard Limit  Units\nMax address space         40960000             unlimited            bytes\n";
-        assert_eq!(
-            free_of_address_space(limits, "5000 1 2\n"),
-            Some(10_240_000)
-        );
+        assert_eq!(free_of_address_space(limits, "5000 1 2\n"), Some(10_240_000));
         assert_eq!(free_of_address_space(limits, "50000 1 2\n"), Some(0));
         let free = "Max address space         unlimited            unlimited            bytes\n";
         assert_eq!(free_of_address_space(free, "5000 1 2\n"), None);

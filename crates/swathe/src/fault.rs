@@ -167,11 +167,7 @@ impl Faults {
             if rule.point.is_some_and(|wanted| wanted != point) {
                 return None;
             }
-            let nth = if rule.point.is_some() {
-                nth
-            } else {
-                nth_in_all?
-            };
+            let nth = if rule.point.is_some() { nth } else { nth_in_all? };
             let strikes = match rule.trigger {
                 Trigger::Nth(k) => k == nth,
                 Trigger::Problem(k) => Some(k) == problem,
@@ -207,9 +203,7 @@ impl Faults {
 
     /// How many faults struck.
     pub fn n_injected(&self) -> u64 {
-        self.0
-            .as_ref()
-            .map_or(0, |inner| inner.injected.load(Ordering::Relaxed))
+        self.0.as_ref().map_or(0, |inner| inner.injected.load(Ordering::Relaxed))
     }
 }
 
@@ -248,24 +242,15 @@ impl FromStr for Faults {
             .map(str::trim)
             .filter(|rule| !rule.is_empty())
             .map(|rule| {
-                parse_rule(rule).map_err(|reason| FaultParseError {
-                    rule: rule.to_owned(),
-                    reason,
-                })
+                parse_rule(rule).map_err(|reason| FaultParseError { rule: rule.to_owned(), reason })
             })
             .collect::<Result<Vec<Rule>, _>>()?;
-        Ok(if rules.is_empty() {
-            Faults::none()
-        } else {
-            Faults::with_rules(rules)
-        })
+        Ok(if rules.is_empty() { Faults::none() } else { Faults::with_rules(rules) })
     }
 }
 
 fn parse_rule(rule: &str) -> Result<Rule, &'static str> {
-    let split = rule
-        .find(['@', '%'])
-        .ok_or("there is neither '@' nor '%' in it")?;
+    let split = rule.find(['@', '%']).ok_or("there is neither '@' nor '%' in it")?;
     let (name, rest) = rule.split_at(split);
     let (sign, rest) = rest.split_at(1);
     let (rest, delay) = split_delay(rest, sign);
@@ -300,11 +285,7 @@ fn parse_rule(rule: &str) -> Result<Rule, &'static str> {
                 None => point = Some(parse_point(field)?),
             }
         }
-        return Ok(Rule {
-            fault,
-            point,
-            trigger: Trigger::Percent { percent, seed },
-        });
+        return Ok(Rule { fault, point, trigger: Trigger::Percent { percent, seed } });
     }
     match rest.split_once(':') {
         None => {
@@ -313,19 +294,12 @@ fn parse_rule(rule: &str) -> Result<Rule, &'static str> {
                 .ok()
                 .filter(|&k| k > 0)
                 .ok_or("the point's number is not 1 or more")?;
-            Ok(Rule {
-                fault,
-                point: point_of_fault,
-                trigger: Trigger::Nth(k),
-            })
+            Ok(Rule { fault, point: point_of_fault, trigger: Trigger::Nth(k) })
         }
         Some((point, k)) => {
             let point = parse_point(point)?;
             let trigger = if point == FaultPoint::Item {
-                Trigger::Problem(
-                    k.parse()
-                        .map_err(|_| "the problem's number is not a number")?,
-                )
+                Trigger::Problem(k.parse().map_err(|_| "the problem's number is not a number")?)
             } else {
                 Trigger::Nth(
                     k.parse()
@@ -334,11 +308,7 @@ fn parse_rule(rule: &str) -> Result<Rule, &'static str> {
                         .ok_or("the point's number is not 1 or more")?,
                 )
             };
-            Ok(Rule {
-                fault,
-                point: Some(point),
-                trigger,
-            })
+            Ok(Rule { fault, point: Some(point), trigger })
         }
     }
 }
@@ -388,16 +358,9 @@ mod tests {
             Some(Fault::OutOfMemory),
             "third of all"
         );
-        assert_eq!(
-            faults.strike(FaultPoint::Load, None),
-            Some(Fault::OutOfMemory),
-            "second load"
-        );
+        assert_eq!(faults.strike(FaultPoint::Load, None), Some(Fault::OutOfMemory), "second load");
         assert_eq!(faults.strike(FaultPoint::Item, Some(41)), None);
-        assert_eq!(
-            faults.strike(FaultPoint::Item, Some(42)),
-            Some(Fault::Panic)
-        );
+        assert_eq!(faults.strike(FaultPoint::Item, Some(42)), Some(Fault::Panic));
         assert_eq!(
             faults.strike(FaultPoint::Launch, None),
             Some(Fault::Slow(Duration::from_millis(5)))
@@ -410,9 +373,7 @@ mod tests {
     fn a_share_is_a_share_and_repeats() {
         let struck = |text: &str| {
             let faults: Faults = text.parse().unwrap();
-            (0..10_000)
-                .filter(|_| faults.refuses(FaultPoint::Pool))
-                .count()
+            (0..10_000).filter(|_| faults.refuses(FaultPoint::Pool)).count()
         };
         let n = struck("oom%10:seed=7");
         assert!((850..1150).contains(&n), "{n} of 10000");
@@ -423,16 +384,13 @@ mod tests {
 
     #[test]
     fn a_share_of_the_launches_is_slow() {
-        for (rule, expected) in [
-            ("slow%100=20ms:seed=1", 1000),
-            ("slow%100=20ms", 1000),
-            ("slow%0=20ms:seed=1", 0),
-        ] {
+        for (rule, expected) in
+            [("slow%100=20ms:seed=1", 1000), ("slow%100=20ms", 1000), ("slow%0=20ms:seed=1", 0)]
+        {
             let faults: Faults = rule.parse().unwrap();
             let slow = Some(Fault::Slow(Duration::from_millis(20)));
-            let n_slow = (0..1000)
-                .filter(|_| faults.strike(FaultPoint::Launch, None) == slow)
-                .count();
+            let n_slow =
+                (0..1000).filter(|_| faults.strike(FaultPoint::Launch, None) == slow).count();
             assert_eq!(n_slow, expected, "{rule}");
             assert_eq!(faults.strike(FaultPoint::Load, None), None, "{rule}");
         }

@@ -141,11 +141,7 @@ impl Gpu {
             self.0.adapter.clone(),
             self.0.info.clone(),
             Arc::clone(&self.0.open),
-            RunContext {
-                memory,
-                faults: faults.clone(),
-                time_limit,
-            },
+            RunContext { memory, faults: faults.clone(), time_limit },
         )
     }
 
@@ -180,11 +176,7 @@ impl Gpu {
             downloaded_bytes: get(&counters.downloaded_bytes),
             n_buffers,
             n_buffers_reused,
-            peak_bytes: if self.0.info.software {
-                0
-            } else {
-                self.0.memory.peak_bytes()
-            },
+            peak_bytes: if self.0.info.software { 0 } else { self.0.memory.peak_bytes() },
         }
     }
 
@@ -258,14 +250,10 @@ impl Gpu {
             if !rest.is_empty() {
                 let mut last = [0; 4];
                 last[..rest.len()].copy_from_slice(rest);
-                open.queue
-                    .write_buffer(&buffer.raw, words.len() as u64, &last);
+                open.queue.write_buffer(&buffer.raw, words.len() as u64, &last);
             }
         })?;
-        self.0
-            .counters
-            .uploaded_bytes
-            .fetch_add(n_bytes, Ordering::Relaxed);
+        self.0.counters.uploaded_bytes.fetch_add(n_bytes, Ordering::Relaxed);
         Ok(())
     }
 
@@ -299,11 +287,9 @@ impl Gpu {
             let mut encoder = open.device.create_command_encoder(&Default::default());
             encoder.copy_buffer_to_buffer(&buffer.raw, 0, &staging.raw, 0, copied_bytes);
             let submission = open.queue.submit([encoder.finish()]);
-            staging
-                .raw
-                .map_async(wgpu::MapMode::Read, ..copied_bytes, move |outcome| {
-                    *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
-                });
+            staging.raw.map_async(wgpu::MapMode::Read, ..copied_bytes, move |outcome| {
+                *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+            });
             submission
         })?;
         let is_mapped = || {
@@ -330,17 +316,11 @@ impl Gpu {
             Err(error) => {
                 staging.discard();
                 open.check()?;
-                return Err(GpuError::Kernel {
-                    kernel: "readback",
-                    message: error.to_string(),
-                });
+                return Err(GpuError::Kernel { kernel: "readback", message: error.to_string() });
             }
         };
         staging.raw.unmap();
-        self.0
-            .counters
-            .downloaded_bytes
-            .fetch_add(n_bytes, Ordering::Relaxed);
+        self.0.counters.downloaded_bytes.fetch_add(n_bytes, Ordering::Relaxed);
         Ok(values)
     }
 
@@ -362,10 +342,7 @@ impl Gpu {
         self.strike(FaultPoint::Buffer, bytes, &open)?;
         let limit_bytes = self.0.info.buffer_bytes_max;
         if bytes > limit_bytes {
-            return Err(GpuError::TooLarge {
-                wanted_bytes: bytes,
-                limit_bytes,
-            });
+            return Err(GpuError::TooLarge { wanted_bytes: bytes, limit_bytes });
         }
         let taken = self.0.shelf.take(&self.0.memory, &open, bytes, purpose);
         if let Err(GpuError::OutOfMemory { free_bytes: 0, .. }) = taken
@@ -387,10 +364,7 @@ impl Gpu {
         match self.0.faults.strike(point, None) {
             None => Ok(Duration::ZERO),
             Some(Fault::Slow(delay)) => Ok(delay),
-            Some(Fault::OutOfMemory) => Err(GpuError::OutOfMemory {
-                wanted_bytes,
-                free_bytes: 0,
-            }),
+            Some(Fault::OutOfMemory) => Err(GpuError::OutOfMemory { wanted_bytes, free_bytes: 0 }),
             Some(Fault::Lost | Fault::Panic) => {
                 open.device.destroy();
                 Ok(Duration::ZERO)
@@ -427,19 +401,14 @@ impl Gpu {
                 Ok(_) if is_over() => return Ok(()),
                 Ok(_) | Err(wgpu::PollError::Timeout) => {}
                 Err(error) => {
-                    return Err(GpuError::Kernel {
-                        kernel: "wait",
-                        message: error.to_string(),
-                    });
+                    return Err(GpuError::Kernel { kernel: "wait", message: error.to_string() });
                 }
             }
             if stop.requested() {
                 return Err(GpuError::Stopped);
             }
             if start.elapsed() > self.0.time_limit {
-                return Err(GpuError::TimedOut {
-                    after: self.0.time_limit,
-                });
+                return Err(GpuError::TimedOut { after: self.0.time_limit });
             }
         }
     }

@@ -29,16 +29,14 @@ impl Report {
                 self.devices.push(device);
             }
         }
-        self.workers
-            .extend(part.workers.into_iter().map(|mut worker| {
-                worker.worker += n_workers;
-                worker
-            }));
-        self.launches
-            .extend(part.launches.into_iter().map(|mut launch| {
-                launch.worker += n_workers;
-                launch
-            }));
+        self.workers.extend(part.workers.into_iter().map(|mut worker| {
+            worker.worker += n_workers;
+            worker
+        }));
+        self.launches.extend(part.launches.into_iter().map(|mut launch| {
+            launch.worker += n_workers;
+            launch
+        }));
         self.n_launches += part.n_launches;
         self.launches_step = self.launches_step.max(part.launches_step);
         while self.launches.len() > Report::N_LAUNCHES_KEPT {
@@ -74,9 +72,7 @@ impl Report {
         self.setbacks.extend(part.setbacks.into_iter().take(n_kept));
         self.verification.n_checked += part.verification.n_checked;
         self.verification.n_skipped += part.verification.n_skipped;
-        self.verification
-            .mismatches
-            .extend(part.verification.mismatches);
+        self.verification.mismatches.extend(part.verification.mismatches);
         for route in part.routes {
             let is_same = |own: &&mut Route| own.class == route.class && own.padded == route.padded;
             match self.routes.iter_mut().find(is_same) {
@@ -93,16 +89,9 @@ impl Report {
 fn add_bucket(own: &mut BucketFigures, part: BucketFigures) {
     own.n_launches += part.n_launches;
     own.n_lanes += part.n_lanes;
-    let n_sizes = own
-        .n_launches_by_lanes
-        .len()
-        .max(part.n_launches_by_lanes.len());
+    let n_sizes = own.n_launches_by_lanes.len().max(part.n_launches_by_lanes.len());
     own.n_launches_by_lanes.resize(n_sizes, 0);
-    for (own, part) in own
-        .n_launches_by_lanes
-        .iter_mut()
-        .zip(part.n_launches_by_lanes)
-    {
+    for (own, part) in own.n_launches_by_lanes.iter_mut().zip(part.n_launches_by_lanes) {
         *own += part;
     }
     own.volume_real += part.volume_real;

@@ -95,11 +95,7 @@ impl Budget {
             reclaimer_next: 0,
             pools: PoolFigures::default(),
         };
-        Budget(Arc::new(Inner {
-            state: Mutex::new(state),
-            moved: Condvar::new(),
-            faults,
-        }))
+        Budget(Arc::new(Inner { state: Mutex::new(state), moved: Condvar::new(), faults }))
     }
 
     /// The injected faults for everything that uses this budget.
@@ -195,10 +191,7 @@ impl Budget {
         let id = state.reclaimer_next;
         state.reclaimer_next += 1;
         state.reclaimers.push((id, Arc::new(reclaim)));
-        ReclaimerGuard {
-            budget: self.clone(),
-            id,
-        }
+        ReclaimerGuard { budget: self.clone(), id }
     }
 
     /// Whether a reservation waits for memory right now.
@@ -255,11 +248,7 @@ impl Budget {
         state.used_bytes += bytes;
         state.peak_bytes = state.peak_bytes.max(state.used_bytes);
         state.n_reservations += 1;
-        Reservation {
-            budget: self.clone(),
-            bytes,
-            stranded: false,
-        }
+        Reservation { budget: self.clone(), bytes, stranded: false }
     }
 
     fn release(&self, bytes: u64, stranded: bool) {
@@ -277,12 +266,8 @@ impl Budget {
     }
 
     fn reclaim(&self) {
-        let reclaimers: Vec<Reclaimer> = self
-            .state()
-            .reclaimers
-            .iter()
-            .map(|(_, reclaim)| Arc::clone(reclaim))
-            .collect();
+        let reclaimers: Vec<Reclaimer> =
+            self.state().reclaimers.iter().map(|(_, reclaim)| Arc::clone(reclaim)).collect();
         for reclaim in reclaimers {
             reclaim();
         }
@@ -304,21 +289,14 @@ impl State {
     }
 
     fn refusal(&self, wanted_bytes: u64) -> OutOfMemory {
-        OutOfMemory {
-            wanted_bytes,
-            free_bytes: self.cap_bytes - self.used_bytes,
-        }
+        OutOfMemory { wanted_bytes, free_bytes: self.cap_bytes - self.used_bytes }
     }
 }
 
 impl fmt::Debug for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state();
-        write!(
-            f,
-            "Budget({} of {} bytes used)",
-            state.used_bytes, state.cap_bytes
-        )
+        write!(f, "Budget({} of {} bytes used)", state.used_bytes, state.cap_bytes)
     }
 }
 
@@ -340,11 +318,7 @@ impl Reservation {
     pub fn split(&mut self, bytes: u64) -> Reservation {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
-        Reservation {
-            budget: self.budget.clone(),
-            bytes,
-            stranded: self.stranded,
-        }
+        Reservation { budget: self.budget.clone(), bytes, stranded: self.stranded }
     }
 
     /// Marks the bytes as lost because their holder no longer responds. Requests that would need

@@ -40,10 +40,7 @@ pub fn record_time(name: &'static str, n_calls: u64, took: Duration) {
 /// Starts recording on this thread and discards earlier records.
 pub(crate) fn listen() {
     STOPWATCH.with_borrow_mut(|stopwatch| {
-        *stopwatch = Stopwatch {
-            is_on: true,
-            ..Stopwatch::default()
-        };
+        *stopwatch = Stopwatch { is_on: true, ..Stopwatch::default() };
     });
 }
 
@@ -76,11 +73,7 @@ impl Stopwatch {
                 spent.n_calls += n_calls;
                 spent.took += took;
             }
-            None => self.spent.push(Spent {
-                name,
-                n_calls,
-                took,
-            }),
+            None => self.spent.push(Spent { name, n_calls, took }),
         }
     }
 }

@@ -96,10 +96,7 @@ impl<S, E: Error> Outcome<S, E> {
             Outcome::WrongSize { surveyed, loaded } => Some(format!(
                 "the input changed while it was in use: it was {surveyed} when surveyed and {loaded} when loaded"
             )),
-            Outcome::TooLarge {
-                wanted_bytes,
-                budget_bytes,
-            } => Some(format!(
+            Outcome::TooLarge { wanted_bytes, budget_bytes } => Some(format!(
                 "it needs {wanted_bytes} bytes of memory and the budget is {budget_bytes}"
             )),
             Outcome::TimedOut { after } => Some(format!("not finished after {after:?}")),

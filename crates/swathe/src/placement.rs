@@ -121,8 +121,7 @@ impl Placement {
 
     /// Whether problems of this size run on the devices.
     pub fn is_on_devices(&self, size: &Size) -> bool {
-        self.row(size)
-            .is_some_and(|row| row.on == PlacedOn::Devices)
+        self.row(size).is_some_and(|row| row.on == PlacedOn::Devices)
     }
 
     fn row(&self, size: &Size) -> Option<&PlacementRow> {
@@ -184,9 +183,6 @@ mod tests {
         assert_eq!(two.over(&one), two);
         assert_eq!(Placement::default().over(&one), one);
         let json = serde_json::to_string(&two).expect("plain data");
-        assert_eq!(
-            serde_json::from_str::<Placement>(&json).expect("as it was"),
-            two
-        );
+        assert_eq!(serde_json::from_str::<Placement>(&json).expect("as it was"), two);
     }
 }

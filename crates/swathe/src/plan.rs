@@ -102,9 +102,8 @@ pub fn plan(workload: &str, problems: &[Planned], limits: &Limits, costs: &Costs
         lane.need.total_bytes() <= gpu.launch_bytes_max
             && planned.need.total_bytes() <= limits.budget_bytes
     };
-    let (gpu_problems, cpu_problems): (Vec<Planned>, Vec<Planned>) = problems
-        .iter()
-        .partition(|planned| planned.gpu.is_some_and(|lane| fits(planned, &lane)));
+    let (gpu_problems, cpu_problems): (Vec<Planned>, Vec<Planned>) =
+        problems.iter().partition(|planned| planned.gpu.is_some_and(|lane| fits(planned, &lane)));
     let mut plan = plan_cpu(workload, &cpu_problems, limits, costs);
     let forms: Vec<(usize, u32, Shape)> = gpu_problems
         .iter()
@@ -114,14 +113,9 @@ pub fn plan(workload: &str, problems: &[Planned], limits: &Limits, costs: &Costs
     let (buckets, unfit) = bucket(&forms, &gpu.padding);
     // Problems that fit in no bucket of an explicit list stay unpadded, on the CPU.
     let unfit: Vec<Planned> = unfit.into_iter().map(|at| gpu_problems[at]).collect();
-    plan.batches
-        .extend(plan_cpu(workload, &unfit, limits, costs).batches);
+    plan.batches.extend(plan_cpu(workload, &unfit, limits, costs).batches);
     for bucket in buckets {
-        let members: Vec<&Planned> = bucket
-            .problems
-            .iter()
-            .map(|&at| &gpu_problems[at])
-            .collect();
+        let members: Vec<&Planned> = bucket.problems.iter().map(|&at| &gpu_problems[at]).collect();
         let need = |planned: &Planned| planned.gpu.map_or(0, |lane| lane.need.total_bytes());
         let lane_bytes = members.iter().map(|planned| need(planned)).max();
         let lane_bytes = lane_bytes.unwrap_or(0).max(1);
@@ -154,9 +148,9 @@ fn plan_cpu(workload: &str, problems: &[Planned], limits: &Limits, costs: &Costs
             continue;
         }
         let lane = match limits.batch_size {
-            BatchSize::Auto => costs
-                .lane(workload, &planned.size, DeviceId::Cpu)
-                .unwrap_or_default(),
+            BatchSize::Auto => {
+                costs.lane(workload, &planned.size, DeviceId::Cpu).unwrap_or_default()
+            }
             BatchSize::Fixed(_) => Duration::ZERO,
         };
         let n_lanes_max = match limits.batch_size {
@@ -207,12 +201,7 @@ impl OpenBatch {
             problems: Vec::new(),
             bytes: 0,
         };
-        let mut open = OpenBatch {
-            batch,
-            lanes_bytes: 0,
-            scratch_bytes: 0,
-            time: Duration::ZERO,
-        };
+        let mut open = OpenBatch { batch, lanes_bytes: 0, scratch_bytes: 0, time: Duration::ZERO };
         open.push(planned, lane);
         open
     }
@@ -254,9 +243,7 @@ impl fmt::Display for Plan {
         writeln!(f, "{n_problems} problems in {} batches", self.batches.len())?;
         let mut rows: BTreeMap<(DeviceKind, u32, Shape), (usize, usize, u64)> = BTreeMap::new();
         for batch in &self.batches {
-            let row = rows
-                .entry((batch.device, batch.class, batch.shape.bin()))
-                .or_default();
+            let row = rows.entry((batch.device, batch.class, batch.shape.bin())).or_default();
             row.0 += batch.problems.len();
             row.1 += 1;
             row.2 = row.2.max(batch.bytes);
@@ -277,10 +264,7 @@ impl fmt::Display for Plan {
             )?;
         }
         for (index, wanted_bytes) in &self.too_large {
-            writeln!(
-                f,
-                "problem {index} fits nowhere: it needs {wanted_bytes} bytes"
-            )?;
+            writeln!(f, "problem {index} fits nowhere: it needs {wanted_bytes} bytes")?;
         }
         Ok(())
     }
@@ -291,22 +275,9 @@ mod tests {
     use super::*;
 
     fn planned(index: usize, extent: u32, class: u32, affinity: u64) -> Planned {
-        let size = Size {
-            class,
-            affinity,
-            ..Size::of(Shape::new(&[extent]))
-        };
-        let need = Need {
-            lane_bytes: u64::from(extent),
-            scratch_bytes: 10,
-            solution_bytes: 1,
-        };
-        Planned {
-            index,
-            size,
-            need,
-            gpu: None,
-        }
+        let size = Size { class, affinity, ..Size::of(Shape::new(&[extent])) };
+        let need = Need { lane_bytes: u64::from(extent), scratch_bytes: 10, solution_bytes: 1 };
+        Planned { index, size, need, gpu: None }
     }
 
     fn limits(budget_bytes: u64) -> Limits {
@@ -320,10 +291,7 @@ mod tests {
     }
 
     fn groups(plan: &Plan) -> Vec<Vec<usize>> {
-        plan.batches
-            .iter()
-            .map(|batch| batch.problems.clone())
-            .collect()
+        plan.batches.iter().map(|batch| batch.problems.clone()).collect()
     }
 
     #[test]
@@ -344,10 +312,7 @@ mod tests {
         // A quarter of 400 bytes: 10 of scratch and eight lanes of 11.
         let problems: Vec<Planned> = (0..20).map(|k| planned(k, 10, 0, 0)).collect();
         let plan = plan("w", &problems, &limits(400), &Costs::default());
-        assert_eq!(
-            groups(&plan).iter().map(Vec::len).collect::<Vec<_>>(),
-            [8, 8, 4]
-        );
+        assert_eq!(groups(&plan).iter().map(Vec::len).collect::<Vec<_>>(), [8, 8, 4]);
         assert_eq!(plan.batches[0].bytes, 98);
     }
 
@@ -368,50 +333,31 @@ mod tests {
     fn a_batch_of_known_cost_takes_fifty_milliseconds() {
         let problems: Vec<Planned> = (0..20).map(|k| planned(k, 10, 0, 0)).collect();
         let mut costs = Costs::default();
-        costs.learn(
-            "w",
-            &problems[0].size,
-            DeviceId::Cpu,
-            10,
-            Duration::from_millis(100),
-        );
+        costs.learn("w", &problems[0].size, DeviceId::Cpu, 10, Duration::from_millis(100));
         let plan = plan("w", &problems, &limits(1 << 20), &costs);
-        assert_eq!(
-            groups(&plan).iter().map(Vec::len).collect::<Vec<_>>(),
-            [5, 5, 5, 5]
-        );
+        assert_eq!(groups(&plan).iter().map(Vec::len).collect::<Vec<_>>(), [5, 5, 5, 5]);
     }
 
     #[test]
     fn what_can_be_launched_is_padded_and_the_rest_stays_on_the_cpu() {
         let lane = |extent: u32| GpuLane {
             form: Shape::new(&[extent]),
-            need: Need {
-                lane_bytes: 4 * u64::from(extent),
-                ..Need::default()
-            },
+            need: Need { lane_bytes: 4 * u64::from(extent), ..Need::default() },
             host_bytes: 0,
         };
-        let mut problems: Vec<Planned> = (0..10)
-            .map(|k| planned(k, 7 + k as u32 % 2, 0, 0))
-            .collect();
+        let mut problems: Vec<Planned> =
+            (0..10).map(|k| planned(k, 7 + k as u32 % 2, 0, 0)).collect();
         for problem in &mut problems[..8] {
             problem.gpu = Some(lane(problem.size.shape.extents()[0]));
         }
         // Too large for any launch.
         problems[7].gpu = Some(lane(1000));
         let limits = Limits {
-            gpu: Some(GpuLimits {
-                padding: Padding::Multiple(8),
-                launch_bytes_max: 100,
-            }),
+            gpu: Some(GpuLimits { padding: Padding::Multiple(8), launch_bytes_max: 100 }),
             ..limits(10_000)
         };
         let plan = plan("w", &problems, &limits, &Costs::default());
-        assert_eq!(
-            groups(&plan),
-            [vec![7, 8, 9], vec![0, 1, 2], vec![3, 4, 5], vec![6]]
-        );
+        assert_eq!(groups(&plan), [vec![7, 8, 9], vec![0, 1, 2], vec![3, 4, 5], vec![6]]);
         assert_eq!(plan.batches[0].device, DeviceKind::Cpu);
         assert_eq!(plan.batches[1].device, DeviceKind::Gpu);
         assert_eq!(plan.batches[1].shape, Shape::new(&[8]));

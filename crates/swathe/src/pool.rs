@@ -55,24 +55,15 @@ impl<T: Clone + Default + Send + 'static> Pool<T> {
     /// An empty pool whose idle buffers count against this budget. The budget's injected faults can
     /// force [`take`](Self::take) to allocate a fresh buffer.
     pub fn new(budget: &Budget) -> Pool<T> {
-        let state = Mutex::new(State {
-            idle: BTreeMap::new(),
-            figures: PoolFigures::default(),
-        });
-        let shared = Arc::new(Shared {
-            budget: budget.clone(),
-            state,
-        });
+        let state = Mutex::new(State { idle: BTreeMap::new(), figures: PoolFigures::default() });
+        let shared = Arc::new(Shared { budget: budget.clone(), state });
         let weak = Arc::downgrade(&shared);
         let reclaimer = budget.on_shortage(move || {
             if let Some(shared) = weak.upgrade() {
                 shared.drop_idle();
             }
         });
-        Pool {
-            shared,
-            _reclaimer: Arc::new(reclaimer),
-        }
+        Pool { shared, _reclaimer: Arc::new(reclaimer) }
     }
 
     /// A buffer of `len` elements. The elements of a reused buffer keep their old values.
@@ -85,10 +76,7 @@ impl<T: Clone + Default + Send + 'static> Pool<T> {
         self.shared.budget.count_taken(idle.is_some());
         let mut buffer = idle.unwrap_or_default();
         buffer.resize(len, T::default());
-        Pooled {
-            buffer,
-            pool: Arc::downgrade(&self.shared),
-        }
+        Pooled { buffer, pool: Arc::downgrade(&self.shared) }
     }
 
     /// How often buffers have been reused so far.
@@ -99,10 +87,7 @@ impl<T: Clone + Default + Send + 'static> Pool<T> {
 
 impl<T> Clone for Pool<T> {
     fn clone(&self) -> Pool<T> {
-        Pool {
-            shared: Arc::clone(&self.shared),
-            _reclaimer: Arc::clone(&self._reclaimer),
-        }
+        Pool { shared: Arc::clone(&self.shared), _reclaimer: Arc::clone(&self._reclaimer) }
     }
 }
 
@@ -132,11 +117,7 @@ impl<T> Shared<T> {
             return;
         }
         if let Ok(reservation) = self.budget.try_reserve(bytes) {
-            self.lock()
-                .idle
-                .entry(buffer.capacity())
-                .or_default()
-                .push((buffer, reservation));
+            self.lock().idle.entry(buffer.capacity()).or_default().push((buffer, reservation));
         }
     }
 
@@ -200,13 +181,7 @@ mod tests {
         drop(pool.take(800));
         assert_eq!(budget.used_bytes(), 900, "no room to keep it");
         drop(held);
-        assert_eq!(
-            pool.figures(),
-            PoolFigures {
-                n_taken: 2,
-                n_reused: 0
-            }
-        );
+        assert_eq!(pool.figures(), PoolFigures { n_taken: 2, n_reused: 0 });
     }
 
     #[test]

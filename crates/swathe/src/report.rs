@@ -369,11 +369,7 @@ impl Route {
     /// The share of the launched volume that is padding, 0 to 1.
     pub fn waste(&self) -> f64 {
         let padded = self.padded.volume() as f64 * self.n_problems as f64;
-        if padded == 0.0 || self.packed {
-            0.0
-        } else {
-            1.0 - self.volume_real as f64 / padded
-        }
+        if padded == 0.0 || self.packed { 0.0 } else { 1.0 - self.volume_real as f64 / padded }
     }
 }
 

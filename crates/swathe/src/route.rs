@@ -103,10 +103,7 @@ pub fn choose(device: usize, lots: &[Lot], n_at_once: &[usize]) -> Choice {
         }
         LaneCost::Unknown | LaneCost::Never => N_PROBE.min(lot.n_lanes),
     };
-    Choice::Take {
-        lot: number,
-        n_lanes: n_lanes.max(1),
-    }
+    Choice::Take { lot: number, n_lanes: n_lanes.max(1) }
 }
 
 /// Whether a device should take lanes of this lot at all. A device leaves lanes only to devices
@@ -277,60 +274,30 @@ mod tests {
     #[test]
     fn what_only_one_can_do_is_done_by_that_one() {
         let lots = [
-            Lot {
-                n_lanes: 10,
-                cost_by_device: vec![ms(1.0), LaneCost::Never],
-            },
-            Lot {
-                n_lanes: 10,
-                cost_by_device: vec![ms(1.0), ms(5.0)],
-            },
+            Lot { n_lanes: 10, cost_by_device: vec![ms(1.0), LaneCost::Never] },
+            Lot { n_lanes: 10, cost_by_device: vec![ms(1.0), ms(5.0)] },
         ];
-        assert!(matches!(
-            choose(0, &lots, &[1, 1]),
-            Choice::Take { lot: 0, .. }
-        ));
-        assert!(matches!(
-            choose(1, &lots, &[1, 1]),
-            Choice::Take { lot: 1, .. }
-        ));
+        assert!(matches!(choose(0, &lots, &[1, 1]), Choice::Take { lot: 0, .. }));
+        assert!(matches!(choose(1, &lots, &[1, 1]), Choice::Take { lot: 1, .. }));
         assert_eq!(choose(1, &lots[..1], &[1, 1]), Choice::Leave);
     }
 
     #[test]
     fn a_slow_device_leaves_the_last_lanes_to_the_fast_one() {
-        let lots = [Lot {
-            n_lanes: 10,
-            cost_by_device: vec![ms(1.0), ms(50.0)],
-        }];
+        let lots = [Lot { n_lanes: 10, cost_by_device: vec![ms(1.0), ms(50.0)] }];
         assert_eq!(choose(1, &lots, &[1, 1]), Choice::Leave);
-        assert!(matches!(
-            choose(0, &lots, &[1, 1]),
-            Choice::Take { lot: 0, .. }
-        ));
-        let many = [Lot {
-            n_lanes: 1000,
-            ..lots[0].clone()
-        }];
-        assert!(matches!(
-            choose(1, &many, &[1, 1]),
-            Choice::Take { lot: 0, .. }
-        ));
+        assert!(matches!(choose(0, &lots, &[1, 1]), Choice::Take { lot: 0, .. }));
+        let many = [Lot { n_lanes: 1000, ..lots[0].clone() }];
+        assert!(matches!(choose(1, &many, &[1, 1]), Choice::Take { lot: 0, .. }));
     }
 
     #[test]
     fn the_unknown_is_tried_with_few() {
         let lot = |n_lanes: usize, cpu: LaneCost| {
             let cost_by_device = vec![cpu, LaneCost::Unknown];
-            [Lot {
-                n_lanes,
-                cost_by_device,
-            }]
+            [Lot { n_lanes, cost_by_device }]
         };
-        let probe = Choice::Take {
-            lot: 0,
-            n_lanes: N_PROBE,
-        };
+        let probe = Choice::Take { lot: 0, n_lanes: N_PROBE };
         assert_eq!(choose(1, &lot(1000, ms(1.0)), &[1, 1]), probe);
         assert_eq!(choose(1, &lot(1000, LaneCost::Never), &[1, 1]), probe);
         // Lanes worth ten milliseconds are left to the CPU, and so are lanes whose CPU cost is
@@ -341,10 +308,7 @@ mod tests {
         assert_eq!(choose(0, &unknown, &[1, 1]), probe);
         // Two devices of unknown cost do not wait for each other.
         let cost_by_device = vec![LaneCost::Never, LaneCost::Unknown, LaneCost::Unknown];
-        let lots = [Lot {
-            n_lanes: 20,
-            cost_by_device,
-        }];
+        let lots = [Lot { n_lanes: 20, cost_by_device }];
         assert_eq!(choose(1, &lots, &[1, 1, 1]), probe);
         assert_eq!(choose(2, &lots, &[1, 1, 1]), probe);
     }
@@ -355,21 +319,12 @@ mod tests {
     fn a_banned_class_does_not_keep_a_device_from_another() {
         let lots = |n_banned: usize| {
             [
-                Lot {
-                    n_lanes: n_banned,
-                    cost_by_device: vec![ms(1.0), LaneCost::Never],
-                },
-                Lot {
-                    n_lanes: 100,
-                    cost_by_device: vec![LaneCost::Never, LaneCost::Unknown],
-                },
+                Lot { n_lanes: n_banned, cost_by_device: vec![ms(1.0), LaneCost::Never] },
+                Lot { n_lanes: 100, cost_by_device: vec![LaneCost::Never, LaneCost::Unknown] },
             ]
         };
         for n_banned in [0, 100] {
-            let probe = Choice::Take {
-                lot: 1,
-                n_lanes: N_PROBE,
-            };
+            let probe = Choice::Take { lot: 1, n_lanes: N_PROBE };
             assert_eq!(choose(1, &lots(n_banned), &[2, 1]), probe, "{n_banned}");
         }
     }
@@ -398,11 +353,7 @@ mod tests {
                         .collect(),
                 })
                 .collect();
-            let can = |lot: &Lot| {
-                lot.cost_by_device
-                    .iter()
-                    .any(|lane| *lane != LaneCost::Never)
-            };
+            let can = |lot: &Lot| lot.cost_by_device.iter().any(|lane| *lane != LaneCost::Never);
             while lots.iter().any(|lot| lot.n_lanes > 0 && can(lot)) {
                 let choices =
                     (0..n_devices).map(|device| (device, choose(device, &lots, &n_at_once)));
@@ -411,16 +362,9 @@ mod tests {
                     Choice::Leave => None,
                 });
                 let taken: Vec<(usize, usize, usize)> = taken.collect();
-                assert!(
-                    !taken.is_empty(),
-                    "case {case}: all leave {lots:?}, {n_at_once:?}"
-                );
+                assert!(!taken.is_empty(), "case {case}: all leave {lots:?}, {n_at_once:?}");
                 for &(device, lot, n_lanes) in &taken {
-                    assert_ne!(
-                        lots[lot].cost_by_device[device],
-                        LaneCost::Never,
-                        "case {case}"
-                    );
+                    assert_ne!(lots[lot].cost_by_device[device], LaneCost::Never, "case {case}");
                     assert!((1..=lots[lot].n_lanes).contains(&n_lanes), "case {case}");
                 }
                 let (device, lot, n_lanes) = taken[draw(taken.len() as u64) as usize];

@@ -202,9 +202,7 @@ pub(crate) fn run_until<F: Finish>(
         }))
         .chain(shared.gpu_pool.devices())
         .collect(),
-        routes: shared
-            .gpu_pool
-            .routes(finish.workload(), &costs, settings.n_threads),
+        routes: shared.gpu_pool.routes(finish.workload(), &costs, settings.n_threads),
         n_cpu_only: shared.n_cpu_only.load(Ordering::Relaxed),
         cancelled: collected.counts.n_done() < collected.counts.n_problems,
         ended_by: collected.ended_by,
@@ -244,12 +242,7 @@ pub fn explain<F: Finish>(finish: &F, source: &SourceOf<F>, settings: &Settings)
                 Some((size, need(finish, &size), gpu))
             });
             let (size, need, gpu) = sized.ok().flatten()?;
-            Some(Planned {
-                index,
-                size,
-                need,
-                gpu,
-            })
+            Some(Planned { index, size, need, gpu })
         })
         .collect();
     let name = <WorkloadOf<F> as Workload>::NAME;
@@ -284,13 +277,7 @@ fn may_launch<W: Workload>(workload: &W, size: &Size, settings: &Settings) -> bo
 /// How a problem of this size can be launched, if it can.
 fn gpu_lane<W: Workload>(workload: &W, size: &Size, on: DeviceKind) -> Option<GpuLane> {
     let form = workload.launch_form(size)?;
-    let need = workload.need(
-        &Size {
-            shape: form,
-            ..*size
-        },
-        on,
-    );
+    let need = workload.need(&Size { shape: form, ..*size }, on);
     // All answers of a launch exist before the first of them is finished.
     let solving = workload.need(size, DeviceKind::Cpu);
     Some(GpuLane {
@@ -390,9 +377,8 @@ impl<F: Finish> Shared<F> {
             std::iter::repeat_n(WorkerKind::Gpu(number), GpuPool::N_WORKERS_EACH)
         });
         // CPU workers come first, because no run can do without one.
-        let wanted: Vec<WorkerKind> = std::iter::repeat_n(WorkerKind::Cpu, n_cpu_workers)
-            .chain(gpus)
-            .collect();
+        let wanted: Vec<WorkerKind> =
+            std::iter::repeat_n(WorkerKind::Cpu, n_cpu_workers).chain(gpus).collect();
         let mut n_started = vec![0; 1 + n_gpus];
         for &who in &wanted {
             let mut is_started = Shared::spawn_worker(shared, who);
@@ -497,13 +483,7 @@ impl<F: Finish> Shared<F> {
         remedy: Remedy,
     ) {
         let at_ms = ms(self.started.elapsed());
-        self.mailbox.post(Message::Setback(Setback {
-            at_ms,
-            device,
-            cause,
-            n_problems,
-            remedy,
-        }));
+        self.mailbox.post(Message::Setback(Setback { at_ms, device, cause, n_problems, remedy }));
     }
 
     /// A cost has changed or a device was retired, so workers that wait for work may decide
@@ -522,10 +502,7 @@ impl<F: Finish> Shared<F> {
         if n_stuck > n_stuck_max && !self.stop.is_cancelled() {
             self.stop.end_run();
             self.queue.wake();
-            let cause = EndCause::StuckSolvers {
-                n_stuck,
-                n_stuck_max,
-            };
+            let cause = EndCause::StuckSolvers { n_stuck, n_stuck_max };
             self.mailbox.post(Message::EndedBy(cause));
         }
     }
@@ -568,10 +545,7 @@ impl<F: Finish> Shared<F> {
                     .map(|current| (current.planned.index, ms(current.since.elapsed()))),
             }
         });
-        Event::Sampled {
-            sample: self.now(ms(self.started.elapsed())),
-            workers: workers.collect(),
-        }
+        Event::Sampled { sample: self.now(ms(self.started.elapsed())), workers: workers.collect() }
     }
 
     /// Removes an abandoned worker: it is neither joined nor watched any more.
@@ -581,10 +555,7 @@ impl<F: Finish> Shared<F> {
     }
 
     fn take_threads(&self) -> Vec<JoinHandle<()>> {
-        std::mem::take(&mut *lock(&self.threads))
-            .into_iter()
-            .map(|(_, thread)| thread)
-            .collect()
+        std::mem::take(&mut *lock(&self.threads)).into_iter().map(|(_, thread)| thread).collect()
     }
 
     /// The memory a problem takes in this run. A problem that is solved twice is held twice, if
@@ -594,10 +565,7 @@ impl<F: Finish> Shared<F> {
         if !self.is_verified(index, size) {
             return need;
         }
-        Need {
-            lane_bytes: need.lane_bytes + self.check_bytes(size),
-            ..need
-        }
+        Need { lane_bytes: need.lane_bytes + self.check_bytes(size), ..need }
     }
 
     /// The memory that solving a problem a second time takes.

@@ -38,10 +38,7 @@ impl Shape {
             Shape::N_EXTENTS_MAX,
             extents.len()
         );
-        let mut shape = Shape {
-            n_extents: extents.len() as u8,
-            ..Shape::default()
-        };
+        let mut shape = Shape { n_extents: extents.len() as u8, ..Shape::default() };
         shape.extents[..extents.len()].copy_from_slice(extents);
         shape
     }
@@ -56,19 +53,13 @@ impl Shape {
         if self.extents().contains(&0) {
             return 0;
         }
-        self.extents().iter().fold(1u64, |volume, &extent| {
-            volume.saturating_mul(u64::from(extent))
-        })
+        self.extents().iter().fold(1u64, |volume, &extent| volume.saturating_mul(u64::from(extent)))
     }
 
     /// Whether a problem of this shape can be padded to `other`.
     pub fn fits_in(&self, other: &Shape) -> bool {
         self.n_extents == other.n_extents
-            && self
-                .extents()
-                .iter()
-                .zip(other.extents())
-                .all(|(mine, theirs)| mine <= theirs)
+            && self.extents().iter().zip(other.extents()).all(|(mine, theirs)| mine <= theirs)
     }
 
     /// The smallest shape that both fit in. Both must have the same number of extents.
@@ -129,9 +120,7 @@ impl FromStr for Shape {
     type Err = ShapeParseError;
 
     fn from_str(text: &str) -> Result<Shape, ShapeParseError> {
-        let error = || ShapeParseError {
-            text: text.to_owned(),
-        };
+        let error = || ShapeParseError { text: text.to_owned() };
         if text == "scalar" {
             return Ok(Shape::default());
         }

@@ -94,12 +94,8 @@ impl fmt::Debug for Simd {
 
 impl SimdPath {
     /// Every path there is, slowest first.
-    pub const ALL: [SimdPath; 4] = [
-        SimdPath::Portable,
-        SimdPath::Avx2,
-        SimdPath::Avx512,
-        SimdPath::Neon,
-    ];
+    pub const ALL: [SimdPath; 4] =
+        [SimdPath::Portable, SimdPath::Avx2, SimdPath::Avx512, SimdPath::Neon];
 
     /// Whether this machine has the path's instructions.
     pub fn is_available(self) -> bool {

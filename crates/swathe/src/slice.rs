@@ -44,14 +44,7 @@ pub fn solve_slice<W: Workload>(
                 break;
             }
         }
-        outcomes.push(solve_one(
-            workload,
-            problem,
-            &mut scratch,
-            &mut local,
-            stop,
-            started,
-        ));
+        outcomes.push(solve_one(workload, problem, &mut scratch, &mut local, stop, started));
     }
     let rest = &problems[outcomes.len()..];
     if !rest.is_empty() {
@@ -61,10 +54,7 @@ pub fn solve_slice<W: Workload>(
 }
 
 /// The outcomes of consecutive problems, and the number of the first.
-type Part<W> = (
-    usize,
-    Vec<Outcome<<W as Workload>::Solution, <W as Workload>::Failure>>,
-);
+type Part<W> = (usize, Vec<Outcome<<W as Workload>::Solution, <W as Workload>::Failure>>);
 
 /// Distributes the problems over scoped threads, which claim ranges of them.
 fn solve_rest<W: Workload>(
@@ -93,19 +83,13 @@ fn solve_rest<W: Workload>(
                     solve_one(workload, problem, &mut scratch, &mut local, stop, started)
                 })
                 .collect();
-            parts
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push((from, outcomes));
+            parts.lock().unwrap_or_else(PoisonError::into_inner).push((from, outcomes));
         }
     };
     std::thread::scope(|scope| {
         for _ in 1..n_threads {
             // Without the refused thread, this thread and the running ones do the work.
-            if std::thread::Builder::new()
-                .spawn_scoped(scope, work)
-                .is_err()
-            {
+            if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
                 break;
             }
         }
@@ -113,10 +97,7 @@ fn solve_rest<W: Workload>(
     });
     let mut parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
     parts.sort_by_key(|&(from, _)| from);
-    parts
-        .into_iter()
-        .flat_map(|(_, outcomes)| outcomes)
-        .collect()
+    parts.into_iter().flat_map(|(_, outcomes)| outcomes).collect()
 }
 
 fn solve_one<W: Workload>(
@@ -128,22 +109,16 @@ fn solve_one<W: Workload>(
     started: Instant,
 ) -> Outcome<W::Solution, W::Failure> {
     if stop.requested() {
-        return Outcome::TimedOut {
-            after: started.elapsed(),
-        };
+        return Outcome::TimedOut { after: started.elapsed() };
     }
     match guarded(|| workload.solve(problem, scratch, local, stop)) {
         Ok(Ok(solution)) => Outcome::Solved(solution),
-        Ok(Err(_)) if stop.requested() => Outcome::TimedOut {
-            after: started.elapsed(),
-        },
+        Ok(Err(_)) if stop.requested() => Outcome::TimedOut { after: started.elapsed() },
         Ok(Err(failure)) => Outcome::Failed(failure),
         Err(panic) => {
             *scratch = workload.scratch();
             *local = workload.local();
-            Outcome::Panicked {
-                message: panic_message(panic),
-            }
+            Outcome::Panicked { message: panic_message(panic) }
         }
     }
 }

@@ -28,11 +28,7 @@ impl<P, E> Source<P, E> {
         size: impl Fn(usize) -> Result<Size, E> + Send + Sync + 'static,
         load: impl Fn(usize, &Stop) -> Result<P, E> + Send + Sync + 'static,
     ) -> Source<P, E> {
-        Source {
-            n_problems,
-            size: Arc::new(size),
-            load: Arc::new(load),
-        }
+        Source { n_problems, size: Arc::new(size), load: Arc::new(load) }
     }
 
     /// Problems that are already in memory. Each is cloned when it is loaded; the clone is cheap if

@@ -65,22 +65,11 @@ pub fn spawn<W: OwnedWorkload>(
                 };
                 let taken = sender.send(done);
                 last_wake.wake();
-                if taken.is_ok() {
-                    ControlFlow::Continue(())
-                } else {
-                    ControlFlow::Break(())
-                }
+                if taken.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })
         })
         .expect("the system can start a thread");
-    Run {
-        receiver,
-        thread: Some(thread),
-        stop,
-        waker,
-        n_problems,
-        outcomes: Vec::new(),
-    }
+    Run { receiver, thread: Some(thread), stop, waker, n_problems, outcomes: Vec::new() }
 }
 
 struct WakesAtEnd(Arc<Mutex<Option<Waker>>>);

@@ -51,18 +51,12 @@ impl Stop {
 
     /// A stop for one run: it follows this stop and can also end alone.
     pub(crate) fn for_run(&self) -> Stop {
-        Stop {
-            cancelled: Arc::clone(&self.cancelled),
-            ..Stop::default()
-        }
+        Stop { cancelled: Arc::clone(&self.cancelled), ..Stop::default() }
     }
 
     /// A stop for the problems of one worker: it follows the run's stop and can also expire alone.
     pub(crate) fn for_worker(&self) -> Stop {
-        Stop {
-            expired: Arc::default(),
-            ..self.clone()
-        }
+        Stop { expired: Arc::default(), ..self.clone() }
     }
 
     pub(crate) fn end_run(&self) {

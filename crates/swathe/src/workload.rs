@@ -128,10 +128,7 @@ pub trait Workload: Send + Sync {
     /// # Errors
     /// If the launch failed as a whole. The engine retries with fewer problems, on another device,
     /// or on the CPU.
-    #[expect(
-        clippy::type_complexity,
-        reason = "an entry for each problem, or none at all"
-    )]
+    #[expect(clippy::type_complexity, reason = "an entry for each problem, or none at all")]
     fn launch(
         &self,
         _device: &Device,
@@ -139,9 +136,7 @@ pub trait Workload: Send + Sync {
         _problems: &[&Self::Problem],
         _stop: &Stop,
     ) -> Result<Vec<Lane<Self::Solution, Self::Failure>>, GpuError> {
-        Err(GpuError::Unsupported {
-            what: format!("{} has no kernels", Self::NAME),
-        })
+        Err(GpuError::Unsupported { what: format!("{} has no kernels", Self::NAME) })
     }
 
     /// Whether launches of this class give the CPU's answers to the last bit. If they do not, a
@@ -175,11 +170,7 @@ pub trait Workload: Send + Sync {
 
     /// What the classes of this workload's sizes are called in plans and reports.
     fn class_name(&self, class: u32) -> String {
-        if class == 0 {
-            Self::NAME.to_owned()
-        } else {
-            format!("{} {class}", Self::NAME)
-        }
+        if class == 0 { Self::NAME.to_owned() } else { format!("{} {class}", Self::NAME) }
     }
 }
 
@@ -233,11 +224,7 @@ pub struct Size {
 impl Size {
     /// The size of a problem of this shape, in class 0.
     pub fn of(shape: Shape) -> Size {
-        Size {
-            shape,
-            class: 0,
-            affinity: 0,
-        }
+        Size { shape, class: 0, affinity: 0 }
     }
 }
 
@@ -259,9 +246,7 @@ pub struct Need {
 impl Need {
     /// The sum of the three.
     pub fn total_bytes(&self) -> u64 {
-        self.lane_bytes
-            .saturating_add(self.scratch_bytes)
-            .saturating_add(self.solution_bytes)
+        self.lane_bytes.saturating_add(self.scratch_bytes).saturating_add(self.solution_bytes)
     }
 }
 

@@ -3,10 +3,7 @@
 //! The test runs alone in its process, with an allocator that counts.
 
 #[path = "engine/sieve.rs"]
-#[allow(
-    dead_code,
-    reason = "the workload of the other tests, of which this one needs less"
-)]
+#[allow(dead_code, reason = "the workload of the other tests, of which this one needs less")]
 mod sieve;
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -58,11 +55,9 @@ fn the_process_stays_within_the_budget() {
             .collect();
         fields[100] = Field::new(7, (cap_bytes / 2 / (8 * 16 + 8)) as u32, 16);
         let fields = Arc::new(fields);
-        for (n_threads, n_prefetch, batch_size) in [
-            (1, 0, BatchSize::Fixed(1)),
-            (2, 2, BatchSize::Auto),
-            (2, 8, BatchSize::Fixed(7)),
-        ] {
+        for (n_threads, n_prefetch, batch_size) in
+            [(1, 0, BatchSize::Fixed(1)), (2, 2, BatchSize::Auto), (2, 8, BatchSize::Fixed(7))]
+        {
             let settings = Settings {
                 n_threads,
                 n_prefetch,
@@ -92,10 +87,7 @@ fn the_process_stays_within_the_budget() {
             );
             drop((sieve, source));
         }
-        let settings = Settings {
-            memory: Budget::new(cap_bytes),
-            ..Settings::default()
-        };
+        let settings = Settings { memory: Budget::new(cap_bytes), ..Settings::default() };
         check(&Sieve::new(&settings.memory), &fields, &settings);
     }
 }

@@ -36,10 +36,7 @@ impl Workload for Words {
     }
     fn need(&self, size: &Size, _: DeviceKind) -> Need {
         let lane_bytes = size.shape.volume();
-        Need {
-            lane_bytes,
-            ..Need::default()
-        }
+        Need { lane_bytes, ..Need::default() }
     }
     fn scratch(&self) {}
     fn local(&self) {}
@@ -137,10 +134,7 @@ fn count(flags: &Flags) -> Result<Code, CliError> {
     );
     let settings = [].into();
     let provenance = Provenance { settings, inputs };
-    let (finish, rows) = (
-        Arc::new(AsSolved(Arc::new(Words))),
-        WordRows { files, waiting },
-    );
+    let (finish, rows) = (Arc::new(AsSolved(Arc::new(Words))), WordRows { files, waiting });
     let nothing_more = Box::new(|_| Ok(()));
     run_command(&finish, &source, run, provenance, rows, nothing_more)
 }

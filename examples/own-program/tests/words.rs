@@ -31,17 +31,11 @@ fn words_are_counted_resumed_and_shown() {
     // 3 × (0 + 1 + … + 29)
     assert!(page.contains("\"n_words\":1305"));
     assert!(page.contains("Words of text files") && page.contains("S.pages.words"));
-    assert!(
-        !page.contains("S.pages.lattice"),
-        "other workloads' scripts"
-    );
+    assert!(!page.contains("S.pages.lattice"), "other workloads' scripts");
 
     let again = words(folder, &line);
     assert_eq!(again.status.code(), Some(2), "the run is complete");
-    let stopped = words(
-        folder,
-        &line.replace("run", "again").replace("none", "nonsense"),
-    );
+    let stopped = words(folder, &line.replace("run", "again").replace("none", "nonsense"));
     assert_eq!(stopped.status.code(), Some(2));
     let shards = [1, 2].map(|k| line.replace("run", "parts") + &format!(" --shard {k}/2"));
     for shard in shards {

@@ -29,10 +29,7 @@ pub(super) fn take(
         command.env("XDG_CACHE_HOME", scratch.join("cache"));
         command
     };
-    let file_error = |source| DocsError::File {
-        path: scratch.to_owned(),
-        source,
-    };
+    let file_error = |source| DocsError::File { path: scratch.to_owned(), source };
     let mut synth = swathe();
     synth.args(["ot", "synth", "--out", "frames", "--series", "10"]);
     synth.args(["--frames", "24", "--shape", "256x512"]);
@@ -50,9 +47,7 @@ pub(super) fn take(
     let mut watch = Ended(watch.spawn().map_err(file_error)?);
     let mut url = String::new();
     if let Some(stdout) = watch.0.stdout.take() {
-        BufReader::new(stdout)
-            .read_line(&mut url)
-            .map_err(file_error)?;
+        BufReader::new(stdout).read_line(&mut url).map_err(file_error)?;
     }
     let shoot = || {
         let page = browser.blank()?;

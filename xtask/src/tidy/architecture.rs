@@ -9,16 +9,8 @@ const PATH: &str = "ARCHITECTURE.md";
 const RULE: &str = "architecture";
 
 /// Words with these prefixes are paths from the root.
-const FROM_ROOT: &[&str] = &[
-    "crates/",
-    "workloads/",
-    "examples/",
-    "xtask/",
-    "python/",
-    "docs/",
-    ".ci/",
-    ".cargo/",
-];
+const FROM_ROOT: &[&str] =
+    &["crates/", "workloads/", "examples/", "xtask/", "python/", "docs/", ".ci/", ".cargo/"];
 /// Words with these prefixes are paths from the root or from some crate.
 const FROM_CRATE: &[&str] = &["src/", "tests/", "benches/"];
 /// Words with these suffixes are files anywhere in the tree.
@@ -53,8 +45,7 @@ fn exists(tree: &Tree, word: &str) -> bool {
     let begins = |starts: &[&str]| starts.iter().any(|start| word.starts_with(start));
     let folder = format!("{}/", word.trim_end_matches('/'));
     if begins(FROM_ROOT) {
-        tree.paths()
-            .any(|path| path == word || path.starts_with(&folder))
+        tree.paths().any(|path| path == word || path.starts_with(&folder))
     } else if begins(FROM_CRATE) || SOURCE_ENDS.iter().any(|end| word.ends_with(end)) {
         let (inner_file, inner_folder) = (format!("/{word}"), format!("/{folder}"));
         tree.paths().any(|path| {
@@ -74,10 +65,7 @@ fn words(text: &str) -> Vec<(usize, String)> {
     let mut words = Vec::new();
     for (i, line) in text.lines().enumerate() {
         let separates = |c: char| c.is_whitespace() || "`()[]\"'|".contains(c);
-        for word in line
-            .split(separates)
-            .map(|word| word.trim_end_matches(['.', ',', ';', ':']))
-        {
+        for word in line.split(separates).map(|word| word.trim_end_matches(['.', ',', ';', ':'])) {
             if !word.contains(['<', '>', '*', '…']) {
                 words.extend(expand(word).into_iter().map(|word| (i + 1, word)));
             }
@@ -118,12 +106,7 @@ mod tests {
         let findings = check(&tree).into_iter();
         findings
             .map(|finding| {
-                let name = finding
-                    .message
-                    .split('`')
-                    .nth(1)
-                    .unwrap_or_default()
-                    .to_owned();
+                let name = finding.message.split('`').nth(1).unwrap_or_default().to_owned();
                 (finding.line, name)
             })
             .collect()
@@ -151,16 +134,9 @@ mod tests {
     #[test]
     fn stale_paths_are_named() {
         let text = "crates/a crates/b crates/a/src/gpu\n`crates/a/src/old.rs`\n`src/{plan,gone}.rs`\n`lost.wgsl`\n`xtask/`";
-        let expected = [
-            (2, "crates/a/src/old.rs"),
-            (3, "src/gone.rs"),
-            (4, "lost.wgsl"),
-            (5, "xtask/"),
-        ];
-        assert_eq!(
-            findings(text),
-            expected.map(|(line, name)| (line, name.to_owned()))
-        );
+        let expected =
+            [(2, "crates/a/src/old.rs"), (3, "src/gone.rs"), (4, "lost.wgsl"), (5, "xtask/")];
+        assert_eq!(findings(text), expected.map(|(line, name)| (line, name.to_owned())));
     }
 
     #[test]

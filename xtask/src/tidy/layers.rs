@@ -25,13 +25,8 @@ enum Role<'a> {
     Chores,
 }
 
-const GROUND: [&str; 5] = [
-    "swathe",
-    "swathe-formats",
-    "swathe-run",
-    "swathe-command",
-    "swathe-python",
-];
+const GROUND: [&str; 5] =
+    ["swathe", "swathe-formats", "swathe-run", "swathe-command", "swathe-python"];
 const EDGES: [&str; 2] = ["swathe-cli", "swathe-py"];
 const TOOLS: [&str; 2] = ["swathe-browser", "swathe-testing"];
 
@@ -45,10 +40,7 @@ pub(super) fn check(tree: &Tree, packages: &[Package]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in packages {
         let Some(role) = role(package) else {
-            let message = format!(
-                "`{}` is in no folder that has a layer ({CHAIN})",
-                package.name
-            );
+            let message = format!("`{}` is in no folder that has a layer ({CHAIN})", package.name);
             findings.push(Finding::new("layers", &package.manifest, 1, message));
             continue;
         };
@@ -91,10 +83,7 @@ fn role(package: &Package) -> Option<Role<'_>> {
         ("crates", ..) if EDGES.contains(&name) => {
             EDGES.iter().position(|&edge| edge == name).map(Role::Edge)
         }
-        ("crates", ..) => GROUND
-            .iter()
-            .position(|&known| known == name)
-            .map(Role::Ground),
+        ("crates", ..) => GROUND.iter().position(|&known| known == name).map(Role::Ground),
         ("workloads", workload, "solver") => Some(Role::Solver(workload)),
         ("workloads", workload, "program" | "python") => Some(Role::Program(workload)),
         ("examples", ..) => Some(Role::Example),
@@ -134,10 +123,7 @@ fn named_workloads(tree: &Tree, packages: &[Package]) -> Vec<Finding> {
             continue;
         }
         for (at, line) in text.lines().enumerate() {
-            if let Some(name) = crates
-                .iter()
-                .find(|name| line.contains(&format!("{name}::")))
-            {
+            if let Some(name) = crates.iter().find(|name| line.contains(&format!("{name}::"))) {
                 let message = format!("shared ground names no workload, and here is `{name}`");
                 findings.push(Finding::new("layers", path, at + 1, message));
             }
@@ -151,9 +137,7 @@ fn line_of(manifest: &str, dependency: &str) -> usize {
     let is_declared = |line: &str| {
         let key = line.split(['=', ' ']).next().unwrap_or_default();
         key.trim_end_matches(".workspace") == dependency
-            || line
-                .trim_end()
-                .ends_with(&format!("dependencies.{dependency}]"))
+            || line.trim_end().ends_with(&format!("dependencies.{dependency}]"))
     };
     manifest.lines().position(is_declared).map_or(1, |n| n + 1)
 }
@@ -206,33 +190,19 @@ mod tests {
     #[test]
     fn lower_layers_and_strangers_are_allowed() {
         let allowed: [(&str, &str, &[&str]); 5] = [
-            (
-                "crates/swathe-run",
-                "swathe-run",
-                &["swathe", "swathe-formats", "serde"],
-            ),
+            ("crates/swathe-run", "swathe-run", &["swathe", "swathe-formats", "serde"]),
             ("workloads/a/solver", "swathe-a", &["swathe"]),
             (
                 "workloads/a/program",
                 "swathe-a-program",
-                &[
-                    "swathe",
-                    "swathe-a",
-                    "swathe-formats",
-                    "swathe-run",
-                    "swathe-command",
-                ],
+                &["swathe", "swathe-a", "swathe-formats", "swathe-run", "swathe-command"],
             ),
             (
                 "crates/swathe-cli",
                 "swathe-cli",
                 &["swathe-a-program", "swathe-b-program", "swathe-command"],
             ),
-            (
-                "examples/own",
-                "own",
-                &["swathe", "swathe-command", "swathe-run"],
-            ),
+            ("examples/own", "own", &["swathe", "swathe-command", "swathe-run"]),
         ];
         for (folder, name, dependencies) in allowed {
             assert!(lines(folder, name, dependencies, "").is_empty(), "{name}");
@@ -248,11 +218,7 @@ mod tests {
             ("workloads/a/solver", "swathe-a", "swathe-formats"),
             ("workloads/a/solver", "swathe-a", "swathe-b"),
             ("workloads/a/program", "swathe-a-program", "swathe-b"),
-            (
-                "workloads/a/program",
-                "swathe-a-program",
-                "swathe-b-program",
-            ),
+            ("workloads/a/program", "swathe-a-program", "swathe-b-program"),
             ("workloads/a/program", "swathe-a-program", "swathe-cli"),
             ("crates/swathe-cli", "swathe-cli", "swathe-py"),
             ("examples/own", "own", "swathe-a"),
@@ -263,10 +229,7 @@ mod tests {
             assert_eq!(lines(folder, name, &[dependency], &manifest), [2], "{name}");
         }
         let manifest = "[dev-dependencies.swathe-run]\nworkspace = true\n";
-        assert_eq!(
-            lines("crates/swathe", "swathe", &["swathe-run"], manifest),
-            [1]
-        );
+        assert_eq!(lines("crates/swathe", "swathe", &["swathe-run"], manifest), [1]);
     }
 
     #[test]

@@ -8,13 +8,8 @@ const INHERITED: &[&str] = &["version", "edition", "rust-version", "license", "p
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let of_crates = tree
-        .crates()
-        .into_iter()
-        .map(|folder| format!("{folder}/Cargo.toml"));
-    let of_xtask = tree
-        .text("xtask/Cargo.toml")
-        .map(|_| "xtask/Cargo.toml".to_owned());
+    let of_crates = tree.crates().into_iter().map(|folder| format!("{folder}/Cargo.toml"));
+    let of_xtask = tree.text("xtask/Cargo.toml").map(|_| "xtask/Cargo.toml".to_owned());
     for path in of_crates.chain(of_xtask) {
         let manifest = tree.text(&path).unwrap_or_default();
         let mut want = |section: &str, key: &str, words: &str| {
@@ -25,11 +20,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
             }
         };
         for key in INHERITED {
-            want(
-                "package",
-                key,
-                &format!("write `{key}.workspace = true` under [package]"),
-            );
+            want("package", key, &format!("write `{key}.workspace = true` under [package]"));
         }
         want("lints", "", "write `workspace = true` under [lints]");
     }
@@ -39,10 +30,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 /// The heading and the lines of a section, with their line numbers.
 fn section_lines<'a>(manifest: &'a str, section: &str) -> Vec<(usize, &'a str)> {
     let heading = format!("[{section}]");
-    let numbered = manifest
-        .lines()
-        .enumerate()
-        .map(|(i, line)| (i + 1, line.trim()));
+    let numbered = manifest.lines().enumerate().map(|(i, line)| (i + 1, line.trim()));
     let mut from_heading = numbered.skip_while(|(_, line)| *line != heading);
     let heading = from_heading.next();
     let body = from_heading.take_while(|(_, line)| !line.starts_with('['));
@@ -52,12 +40,7 @@ fn section_lines<'a>(manifest: &'a str, section: &str) -> Vec<(usize, &'a str)> 
 /// Whether a line is `key.workspace = true` or `key = { workspace = true }`; the key may be
 /// empty.
 fn says_workspace(line: &str, key: &str) -> bool {
-    let line: String = line
-        .split('#')
-        .next()
-        .unwrap_or_default()
-        .split_whitespace()
-        .collect();
+    let line: String = line.split('#').next().unwrap_or_default().split_whitespace().collect();
     if key.is_empty() {
         line == "workspace=true"
     } else {
@@ -86,10 +69,7 @@ mod tests {
 
     fn findings(manifest: &str) -> Vec<(usize, String)> {
         let tree = Tree::of(&[("crates/swathe/Cargo.toml", manifest)]);
-        check(&tree)
-            .into_iter()
-            .map(|finding| (finding.line, finding.message))
-            .collect()
+        check(&tree).into_iter().map(|finding| (finding.line, finding.message)).collect()
     }
 
     #[test]

@@ -27,9 +27,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 fn check_size(path: &str, text: &str, findings: &mut Vec<Finding>) {
-    let is_source = [".rs", ".wgsl", ".py"]
-        .iter()
-        .any(|end| path.ends_with(end));
+    let is_source = [".rs", ".wgsl", ".py"].iter().any(|end| path.ends_with(end));
     let n_lines = text.lines().count();
     if is_source && n_lines >= N_LINES_MAX {
         let message = format!(
@@ -43,10 +41,7 @@ fn check_private_paths(path: &str, text: &str, findings: &mut Vec<Finding>) {
     for (i, line) in text.lines().enumerate() {
         for folder in PRIVATE_FOLDERS {
             let private = format!("/{folder}/");
-            if line
-                .match_indices(&private)
-                .any(|(at, _)| begins_path(&line[..at]))
-            {
+            if line.match_indices(&private).any(|(at, _)| begins_path(&line[..at])) {
                 let message = format!(
                     "`{private}` is a folder of one machine: use a path from the repository's \
                      root, or a temporary folder"
@@ -71,10 +66,7 @@ mod tests {
     /// The findings in a tree of one file: (rule, line).
     fn broken(path: &str, text: &str) -> Vec<(&'static str, usize)> {
         let findings = check(&Tree::of(&[(path, text)]));
-        findings
-            .iter()
-            .map(|finding| (finding.rule, finding.line))
-            .collect()
+        findings.iter().map(|finding| (finding.rule, finding.line)).collect()
     }
 
     #[test]
@@ -88,16 +80,10 @@ mod tests {
     #[test]
     fn long_files_are_warned_about() {
         let long = "\n".repeat(N_LINES_MAX);
-        let findings = check(&Tree::of(&[
-            ("crates/a/src/a.rs", &long),
-            ("a.json", &long),
-        ]));
+        let findings = check(&Tree::of(&[("crates/a/src/a.rs", &long), ("a.json", &long)]));
         assert_eq!(findings.len(), 1);
         assert!(findings[0].is_warning);
-        assert_eq!(
-            broken("crates/a/src/a.rs", &"\n".repeat(N_LINES_MAX - 1)),
-            []
-        );
+        assert_eq!(broken("crates/a/src/a.rs", &"\n".repeat(N_LINES_MAX - 1)), []);
     }
 
     #[test]
@@ -111,11 +97,7 @@ mod tests {
                 format!("file://{private}x"),
             ] {
                 let n_lines = text.lines().count();
-                assert_eq!(
-                    broken("README.md", &text),
-                    [("private-path", n_lines)],
-                    "{text}"
-                );
+                assert_eq!(broken("README.md", &text), [("private-path", n_lines)], "{text}");
             }
             for text in [
                 format!("target{private}x"),

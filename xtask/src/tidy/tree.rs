@@ -26,13 +26,7 @@ pub(crate) fn files(root: &Path) -> Result<Vec<String>, TreeError> {
         .arg("-c")
         // In a container the checkout often belongs to another user.
         .arg(format!("safe.directory={}", root.display()))
-        .args([
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-        ])
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .current_dir(root)
         .output()
         .map_err(TreeError::NotStarted)?;
@@ -42,10 +36,7 @@ pub(crate) fn files(root: &Path) -> Result<Vec<String>, TreeError> {
     }
     let listed = String::from_utf8_lossy(&output.stdout);
     let paths = listed.split_terminator('\0');
-    Ok(paths
-        .filter(|path| root.join(path).is_file())
-        .map(str::to_owned)
-        .collect())
+    Ok(paths.filter(|path| root.join(path).is_file()).map(str::to_owned).collect())
 }
 
 impl Tree {
@@ -65,9 +56,7 @@ impl Tree {
     #[cfg(test)]
     pub(super) fn of(files: &[(&str, &str)]) -> Self {
         let own = |&(path, text): &(&str, &str)| (path.to_owned(), Some(text.to_owned()));
-        Self {
-            files: files.iter().map(own).collect(),
-        }
+        Self { files: files.iter().map(own).collect() }
     }
 
     pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
@@ -76,9 +65,7 @@ impl Tree {
 
     /// Every text file, with its text.
     pub(super) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.files
-            .iter()
-            .filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?)))
+        self.files.iter().filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?)))
     }
 
     pub(super) fn text(&self, path: &str) -> Option<&str> {
@@ -87,9 +74,7 @@ impl Tree {
 
     /// The folders `crates/NAME`, `workloads/NAME/PART` and `examples/NAME` that hold a manifest.
     pub(super) fn crates(&self) -> Vec<&str> {
-        let folders = self
-            .paths()
-            .filter_map(|path| path.strip_suffix("/Cargo.toml"));
+        let folders = self.paths().filter_map(|path| path.strip_suffix("/Cargo.toml"));
         let is_crate = |folder: &&str| {
             let n_names = folder.split('/').count();
             match folder.split('/').next() {
@@ -121,10 +106,7 @@ impl fmt::Display for TreeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotStarted(source) => {
-                write!(
-                    f,
-                    "git lists the files to check, and did not start: {source}"
-                )
+                write!(f, "git lists the files to check, and did not start: {source}")
             }
             Self::Refused(words) => write!(f, "git lists the files to check, and said: {words}"),
         }

@@ -55,10 +55,5 @@ struct Section {
 /// A little-endian number of some bytes.
 fn at(file: &[u8], start: usize, n_bytes: usize) -> Option<u64> {
     let bytes = file.get(start..start.checked_add(n_bytes)?)?;
-    Some(
-        bytes
-            .iter()
-            .rev()
-            .fold(0, |sum, &byte| sum << 8 | u64::from(byte)),
-    )
+    Some(bytes.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte)))
 }

@@ -93,9 +93,7 @@ pub(crate) fn bench(flags: &BenchFlags) -> Result<Code, CliError> {
             n_solved: best.file.report.counts.n_solved,
             wall_ms: wall_ms(&best),
             solved_per_s,
-            speed_up: lines
-                .first()
-                .map_or(1.0, |one| solved_per_s / one.solved_per_s),
+            speed_up: lines.first().map_or(1.0, |one| solved_per_s / one.solved_per_s),
             warm_up_ms: (wall_ms(&warm_up) - wall_ms(&best)).max(0.0),
             agreement: match &first {
                 None => "the reference".to_owned(),
@@ -106,10 +104,7 @@ pub(crate) fn bench(flags: &BenchFlags) -> Result<Code, CliError> {
     }
     let operations = operations(name, &flags.command, folder.path())?;
     if flags.json {
-        let figures = Figures {
-            ways: &lines,
-            operations: operation_lines(&operations).collect(),
-        };
+        let figures = Figures { ways: &lines, operations: operation_lines(&operations).collect() };
         stdout::line(serde_json::to_string_pretty(&figures).unwrap_or_default())?;
     } else {
         stdout::print(&table(&lines))?;
@@ -227,10 +222,7 @@ fn operation_table(operations: &[Operation]) -> String {
     if operations.is_empty() {
         return String::new();
     }
-    let mut text = format!(
-        "\n{:<24} {:>12} {:>12} {:>7}\n",
-        "operation", "calls", "time", "share"
-    );
+    let mut text = format!("\n{:<24} {:>12} {:>12} {:>7}\n", "operation", "calls", "time", "share");
     for line in operation_lines(operations).take(N_OPERATIONS) {
         text += &format!(
             "{:<24} {:>12} {:>12} {:>7}\n",
@@ -258,11 +250,8 @@ fn operation_lines(operations: &[Operation]) -> impl Iterator<Item = OperationLi
 
 /// A bar chart of the lines as one HTML file without scripts.
 fn page(title: &str, lines: &[Line], operations: &[Operation]) -> String {
-    let escape = |text: &str| {
-        text.replace('&', "&amp;")
-            .replace('<', "&lt;")
-            .replace('"', "&quot;")
-    };
+    let escape =
+        |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
     let most = lines.iter().map(|line| line.speed_up).fold(1e-9, f64::max);
     let rows: String = lines
         .iter()

@@ -43,9 +43,7 @@ pub(crate) fn config(flags: &ConfigFlags) -> Result<Code, CliError> {
 
 /// The default of an option: declared in the parser, or named in the option's help text.
 fn default_of(command: &Command, name: &str) -> Option<String> {
-    let own = command
-        .get_arguments()
-        .find(|arg| arg.get_long() == Some(name));
+    let own = command.get_arguments().find(|arg| arg.get_long() == Some(name));
     let told = own.and_then(|arg: &Arg| {
         let given = arg.get_default_values().first();
         let given = given.map(|value| value.to_string_lossy().into_owned());

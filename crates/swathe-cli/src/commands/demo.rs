@@ -14,21 +14,15 @@ const MARK: &str = ".swathe-demo";
 pub(crate) fn demo(flags: &DemoFlags) -> Result<Code, CliError> {
     let out = &flags.out;
     let output_fault = |error: &dyn std::fmt::Display| {
-        CliError::new(
-            Code::Output,
-            format!("cannot write {}: {error}", out.display()),
-        )
-        .hint("choose another folder with --out")
+        CliError::new(Code::Output, format!("cannot write {}: {error}", out.display()))
+            .hint("choose another folder with --out")
     };
     clear(out)?;
     fs::create_dir_all(out.join("data")).map_err(|error| output_fault(&error))?;
     fs::write(out.join(MARK), "").map_err(|error| output_fault(&error))?;
     let data = out.join("data");
     status!("making sample data in {}", data.display());
-    let demos: Vec<Demo> = programs()
-        .iter()
-        .filter_map(|program| program.demo)
-        .collect();
+    let demos: Vec<Demo> = programs().iter().filter_map(|program| program.demo).collect();
     for demo in &demos {
         (demo.make)(&data).map_err(|error| output_fault(&error))?;
     }
@@ -66,18 +60,14 @@ pub(crate) fn demo(flags: &DemoFlags) -> Result<Code, CliError> {
 fn clear(out: &Path) -> Result<(), CliError> {
     if out.join(MARK).exists() {
         return fs::remove_dir_all(out).map_err(|error| {
-            CliError::new(
-                Code::Output,
-                format!("cannot replace {}: {error}", out.display()),
-            )
+            CliError::new(Code::Output, format!("cannot replace {}: {error}", out.display()))
         });
     }
     match fs::read_dir(out).map(|mut entries| entries.next().is_some()) {
-        Ok(true) => Err(CliError::usage(format!(
-            "{} is not empty and no demo made it",
-            out.display()
-        ))
-        .hint("choose another folder with --out")),
+        Ok(true) => {
+            Err(CliError::usage(format!("{} is not empty and no demo made it", out.display()))
+                .hint("choose another folder with --out"))
+        }
         _ => Ok(()),
     }
 }

@@ -11,9 +11,8 @@ use swathe_command::program::programs;
 pub(crate) fn devices(flags: &DevicesFlags) -> Result<Code, CliError> {
     let cpu = Cpu::detect();
     let faults = std::env::var("SWATHE_FAULTS").unwrap_or_default();
-    let faults: Faults = faults
-        .parse()
-        .map_err(|error| CliError::usage(format!("SWATHE_FAULTS: {error}")))?;
+    let faults: Faults =
+        faults.parse().map_err(|error| CliError::usage(format!("SWATHE_FAULTS: {error}")))?;
     let found = Gpus::find(&gpus::search(&faults)?);
     if flags.calibrate {
         for calibrate in programs().iter().filter_map(|program| program.calibrate) {
@@ -60,10 +59,7 @@ pub(crate) fn devices(flags: &DevicesFlags) -> Result<Code, CliError> {
         lines.push(format!("gpu    none: {}", gpus::why_none(&found)));
     }
     for refused in &found.refused {
-        lines.push(format!(
-            "gpu    {} is not used: {}",
-            refused.name, refused.reason
-        ));
+        lines.push(format!("gpu    {} is not used: {}", refused.name, refused.reason));
     }
     swathe_command::stdout::line(lines.join("\n"))?;
     Ok(Code::Solved)

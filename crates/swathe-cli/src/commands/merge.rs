@@ -15,10 +15,8 @@ use swathe_command::stdout;
 
 pub(crate) fn merge(flags: &MergeFlags) -> Result<Code, CliError> {
     if !flags.run.join("shards").exists() && RunJson::read(&flags.run).is_ok() {
-        let complaint = format!(
-            "{} has no shards, so that there is nothing to merge",
-            flags.run.display()
-        );
+        let complaint =
+            format!("{} has no shards, so that there is nothing to merge", flags.run.display());
         return Err(CliError::usage(complaint)
             .hint("its tables hold the whole run already; shards come from --shard i/n"));
     }
@@ -26,11 +24,7 @@ pub(crate) fn merge(flags: &MergeFlags) -> Result<Code, CliError> {
         shards::wait(&flags.run)?;
     }
     let merged = merge_shards(&flags.run, Cpu::detect().n_threads)?;
-    status!(
-        "{} rows merged, result hash {}",
-        merged.n_rows,
-        merged.result_hash
-    );
+    status!("{} rows merged, result hash {}", merged.n_rows, merged.result_hash);
     if merged.simd.len() > 1 {
         warning!(
             "the shards were computed with different instructions ({}): floats may differ in the last bits",
@@ -56,9 +50,5 @@ pub(crate) fn merge(flags: &MergeFlags) -> Result<Code, CliError> {
         warn_of_failures(&flags.run, merged.n_failures)?;
     }
     stdout::line(flags.run.display())?;
-    Ok(if merged.n_failures == 0 {
-        Code::Solved
-    } else {
-        Code::SomeFailed
-    })
+    Ok(if merged.n_failures == 0 { Code::Solved } else { Code::SomeFailed })
 }

@@ -17,14 +17,10 @@ pub(crate) fn replay(flags: &ReplayFlags) -> Result<Code, CliError> {
     let recorded = ReportedRun::read(&flags.run)
         .map_err(|error| CliError::usage(error.to_string()).hint("give a finished run"))?;
     let workload = &recorded.run.identity.workload;
-    let program = programs()
-        .iter()
-        .find(|program| program.kind.name == workload)
-        .ok_or_else(|| {
-            CliError::usage(format!(
-                "this program does not have the workload {workload}"
-            ))
-            .hint("replay it with the program that made the run")
+    let program =
+        programs().iter().find(|program| program.kind.name == workload).ok_or_else(|| {
+            CliError::usage(format!("this program does not have the workload {workload}"))
+                .hint("replay it with the program that made the run")
         })?;
     let TimedProblem { row, id, ms } =
         find_problem(&flags.run, &flags.problem)?.ok_or_else(|| {
@@ -80,10 +76,7 @@ fn tell(changes: &TableChanges) -> Result<Code, CliError> {
     stdout::line("not the recorded answer:")?;
     for change in &changes.first {
         for (name, [before, after]) in &change.values {
-            stdout::line(format_args!(
-                "  {} {name}: {before} in the run, {after} now",
-                change.id
-            ))?;
+            stdout::line(format_args!("  {} {name}: {before} in the run, {after} now", change.id))?;
         }
     }
     Ok(Code::Mismatch)

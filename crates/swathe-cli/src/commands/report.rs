@@ -36,10 +36,7 @@ pub(crate) fn report(flags: &ReportFlags) -> Result<Code, CliError> {
             }
             let runs = [read(before)?, read(after)?];
             let compared = compare([&runs[0], &runs[1]])?;
-            stdout::print(&comparison_text::comparison_text(
-                [&runs[0], &runs[1]],
-                &compared,
-            ))?;
+            stdout::print(&comparison_text::comparison_text([&runs[0], &runs[1]], &compared))?;
         }
         runs => {
             // The parser has ensured that there is exactly one.
@@ -61,10 +58,7 @@ fn check(runs: &[PathBuf]) -> Result<Code, CliError> {
         }
         let n_files = counted(checked.n_files, "file", "files");
         stdout::line(match checked.damages.len() {
-            0 => format!(
-                "{}: {n_files} checked, all are what was written",
-                run.display()
-            ),
+            0 => format!("{}: {n_files} checked, all are what was written", run.display()),
             n => format!("{}: {n_files} checked, {n} damaged or gone", run.display()),
         })?;
         if !checked.damages.is_empty() {
@@ -102,12 +96,7 @@ fn one(path: &Path, flags: &ReportFlags) -> Result<(), CliError> {
 
 /// The problems' own shapes, if some were padded and the run's table records the shapes.
 fn shapes(run: &ReportedRun) -> Result<Vec<Shape>, CliError> {
-    let is_padded = run
-        .file
-        .report
-        .buckets
-        .iter()
-        .any(|bucket| bucket.waste() > 0.0);
+    let is_padded = run.file.report.buckets.iter().any(|bucket| bucket.waste() > 0.0);
     match kind::find(&kinds(), &run.run.identity.workload) {
         Some(kind) if is_padded && run.run.table.is_some() => Ok((kind.shapes)(&run.path)?),
         _ => Ok(Vec::new()),

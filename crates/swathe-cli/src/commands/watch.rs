@@ -40,10 +40,7 @@ pub(crate) fn watch(flags: &WatchFlags) -> Result<Code, CliError> {
     let url = access.url(&flags.bind, at);
     let snapshots = reader::start(&flags.run, |view| status!("{}", reader::state_line(view)));
     let snapshots = snapshots.map_err(system_fault)?;
-    status!(
-        "watching {}; Ctrl-C ends the watching, not the run",
-        flags.run.display()
-    );
+    status!("watching {}; Ctrl-C ends the watching, not the run", flags.run.display());
     swathe_command::stdout::line(url)?;
     serve(listener, Served::new(flags.run.clone(), access, snapshots)).map_err(system_fault)?;
     Ok(Code::Solved)
@@ -59,13 +56,13 @@ fn chosen_token(flag: Option<&str>) -> Result<Option<Token>, CliError> {
     };
     // Even an invalid token is a secret, so messages do not contain it.
     let token = Token::parse(&text).map_err(|error| match error {
-        TokenError::TooShort { n_characters } => CliError::usage(format!(
-            "{name} has {n_characters} characters, which could be guessed"
-        ))
-        .hint(format!(
-            "take {} or more, or leave it out and get a random one",
-            Token::N_CHARACTERS_MIN
-        )),
+        TokenError::TooShort { n_characters } => {
+            CliError::usage(format!("{name} has {n_characters} characters, which could be guessed"))
+                .hint(format!(
+                    "take {} or more, or leave it out and get a random one",
+                    Token::N_CHARACTERS_MIN
+                ))
+        }
         TokenError::Character { found } => CliError::usage(format!(
             "{name} has a {found:?} in it, which cannot stand in an address"
         ))
@@ -76,21 +73,16 @@ fn chosen_token(flag: Option<&str>) -> Result<Option<Token>, CliError> {
 
 fn random_token() -> Result<Token, CliError> {
     Token::random().map_err(|error| {
-        CliError::usage(format!(
-            "there is no randomness to make a token of: {error}"
-        ))
-        .hint("give one with --token or SWATHE_WATCH_TOKEN")
+        CliError::usage(format!("there is no randomness to make a token of: {error}"))
+            .hint("give one with --token or SWATHE_WATCH_TOKEN")
     })
 }
 
 /// Fails unless the folder holds a run that can be watched.
 fn check_run(run: &Path) -> Result<(), CliError> {
     if !run.exists() {
-        return Err(
-            CliError::usage(format!("there is no folder {}", run.display())).hint(
-                "give the folder that was given to --out; it is there once the run has begun",
-            ),
-        );
+        return Err(CliError::usage(format!("there is no folder {}", run.display()))
+            .hint("give the folder that was given to --out; it is there once the run has begun"));
     }
     if !run.is_dir() {
         let complaint = format!("{} is a file, not a run folder", run.display());
@@ -100,11 +92,10 @@ fn check_run(run: &Path) -> Result<(), CliError> {
         Ok(_) => Ok(()),
         Err(error @ FolderError::NoRun { .. }) => match shards(run).as_slice() {
             [] => Err(error.into()),
-            shards => Err(CliError::usage(format!(
-                "{} has no run of its own, but shards",
-                run.display()
-            ))
-            .hint(format!("watch one of them: {}", shards.join(", ")))),
+            shards => {
+                Err(CliError::usage(format!("{} has no run of its own, but shards", run.display()))
+                    .hint(format!("watch one of them: {}", shards.join(", "))))
+            }
         },
         Err(error) => Err(error.into()),
     }
@@ -165,9 +156,7 @@ fn system_fault(error: io::Error) -> CliError {
 
 /// Serves requests until Ctrl-C.
 fn serve(listener: TcpListener, served: Served) -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let served = runtime.block_on(async {
         let listener = BoundedListener::new(tokio::net::TcpListener::from_std(listener)?);
         tokio::spawn(axum::serve(listener, routes::router(served)).into_future());

@@ -19,11 +19,7 @@ pub(crate) fn samples() -> PathBuf {
 /// A folder with the project's own programs and some of its tasks, one in `step`.
 pub(crate) fn folder(step: usize) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::copy(
-        samples().join("programs.py"),
-        folder.path().join("programs.py"),
-    )
-    .unwrap();
+    std::fs::copy(samples().join("programs.py"), folder.path().join("programs.py")).unwrap();
     std::fs::create_dir(folder.path().join("tasks")).unwrap();
     for path in task_files().iter().step_by(step) {
         let name = path.file_name().unwrap();
@@ -213,14 +209,8 @@ fn run_is_the_same_as_nothing() {
     let bare = run(folder.path(), "--out bare", 0);
     let line = "arc run --programs programs.py --tasks tasks --out named";
     let named = swathe(folder.path(), line).expect(0);
-    assert_eq!(
-        (bare.stdout, named.stdout),
-        ("bare\n".into(), "named\n".into())
-    );
-    check(
-        &results(&folder.path().join("bare")),
-        &results(&folder.path().join("named")),
-    );
+    assert_eq!((bare.stdout, named.stdout), ("bare\n".into(), "named\n".into()));
+    check(&results(&folder.path().join("bare")), &results(&folder.path().join("named")));
 }
 
 #[test]
@@ -229,11 +219,7 @@ fn long_outputs_are_kept_if_asked_for() {
     let programs = "def large(I):\n    return upscale(I, 100)\ndef same(I):\n    return I\n";
     std::fs::write(folder.path().join("programs.py"), programs).unwrap();
     let ended = run(folder.path(), "--out short", 0);
-    assert!(
-        ended.stderr.contains("too long to be kept"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("too long to be kept"), "{}", ended.stderr);
     let short = results(&folder.path().join("short"));
     run(folder.path(), "--outputs all --out all", 0);
     let all = results(&folder.path().join("all"));
@@ -276,15 +262,8 @@ def fine(I):
     assert_eq!(kind("works"), [("timeout", Some("timeout"))]);
     assert_eq!(kind("billion"), [("memory", Some("memory"))]);
     assert_eq!(kind("fine"), [("ok", None)]);
-    run(
-        folder.path(),
-        "--call-work 1000000000000 --call-memory 1MiB --out small",
-        0,
-    );
+    run(folder.path(), "--call-work 1000000000000 --call-memory 1MiB --out small", 0);
     let small = results(&folder.path().join("small"));
     let works = small.iter().filter(|row| row.program == "works");
-    assert!(
-        works.clone().all(|row| row.outcome == "memory"),
-        "{works:?}"
-    );
+    assert!(works.clone().all(|row| row.outcome == "memory"), "{works:?}");
 }

@@ -36,12 +36,7 @@ fn task(input: &Rows, output: &Rows) -> Value {
 #[test]
 fn turned_programs_solve_turned_tasks() {
     let folder = tempfile::tempdir().unwrap();
-    let grid: Rows = vec![
-        vec![1, 2, 3, 0],
-        vec![4, 0, 0, 5],
-        vec![0, 6, 7, 8],
-        vec![9, 1, 0, 2],
-    ];
+    let grid: Rows = vec![vec![1, 2, 3, 0], vec![4, 0, 0, 5], vec![0, 6, 7, 8], vec![9, 1, 0, 2]];
     // The bottom, left and right halves, and a mirror image of a part.
     let wanted = |n: usize| turned(&tophalf(&turned(&grid, n)), 4 - n);
     let tasks = json!({
@@ -58,10 +53,7 @@ fn turned_programs_solve_turned_tasks() {
     let line = |file: &str, more: &str| {
         let out = file.trim_end_matches(".py").to_owned() + &more.replace([' ', '-'], "");
         let line = format!("arc --programs {file} --tasks tasks.json --out {out} {more}");
-        (
-            swathe(folder.path(), &line).expect(0).stderr,
-            folder.path().join(out),
-        )
+        (swathe(folder.path(), &line).expect(0).stderr, folder.path().join(out))
     };
     let (told, _) = line("plain.py", "");
     assert!(told.contains("0 of 3 tasks solved"), "{told}");
@@ -80,10 +72,7 @@ fn turned_programs_solve_turned_tasks() {
             assert_eq!(outputs[&format!("{name}_{suffix}")], encoded(&wanted(n)));
         }
         assert_eq!(outputs[&format!("{name}_hmirror")], encoded(&wanted(2)));
-        assert_eq!(
-            outputs[&format!("{name}_vmirror")],
-            encoded(&tophalf(&grid))
-        );
+        assert_eq!(outputs[&format!("{name}_vmirror")], encoded(&tophalf(&grid)));
     }
     // The programs that were added are kept as text, and read again they are the same.
     let text = fs::read_to_string(folder.path().join("plainaugment/augmented-arc-dsl.py")).unwrap();
@@ -99,30 +88,20 @@ fn turned_programs_solve_turned_tasks() {
 fn recoloured_programs_see_other_colours() {
     let folder = tempfile::tempdir().unwrap();
     let grid: Rows = vec![vec![0, 1, 2, 3, 4], vec![5, 6, 7, 8, 9]];
-    fs::write(
-        folder.path().join("tasks.json"),
-        json!({"one": task(&grid, &grid)}).to_string(),
-    )
-    .unwrap();
+    fs::write(folder.path().join("tasks.json"), json!({"one": task(&grid, &grid)}).to_string())
+        .unwrap();
     let plain = "def blacken(I):\n    x1 = replace(I, TWO, ZERO)\n    return x1\n\
         def same(I):\n    return vmirror(vmirror(I))\n";
     fs::write(folder.path().join("plain.py"), plain).unwrap();
     let line = "arc --programs plain.py --tasks tasks.json --out run --augment colors";
     let ended = swathe(folder.path(), line).expect(0);
-    assert!(
-        ended.stderr.contains("8 programs added"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("8 programs added"), "{}", ended.stderr);
     let mut blackened = Vec::new();
     for row in results(&folder.path().join("run")) {
         let output: Value = serde_json::from_str(&row.output.unwrap()).unwrap();
         let output: Rows = serde_json::from_value(output["grid"].clone()).unwrap();
         let pairs = output.iter().flatten().zip(grid.iter().flatten());
-        let changed: Vec<(u8, u8)> = pairs
-            .filter(|(a, b)| a != b)
-            .map(|(a, b)| (*b, *a))
-            .collect();
+        let changed: Vec<(u8, u8)> = pairs.filter(|(a, b)| a != b).map(|(a, b)| (*b, *a)).collect();
         if row.program.starts_with("same") {
             assert_eq!(changed, [], "{}", row.program);
         } else if row.split == "train" {

@@ -192,22 +192,14 @@ fn differs_are_as_the_library_evaluates_them_alone() {
     assert_eq!(found.iter().filter(is_unknown).count(), 4);
     // Booleans are no scores.
     let of_bools: Vec<_> = found.iter().filter(|row| row.number == 11).collect();
-    assert!(
-        of_bools
-            .iter()
-            .all(|row| row.without.1.is_none() && row.without.0.is_some())
-    );
+    assert!(of_bools.iter().all(|row| row.without.1.is_none() && row.without.0.is_some()));
     // The sums of the differs' scores, by the rule of run_batt.
     let mut sums: BTreeMap<(String, Option<String>, String), u64> = BTreeMap::new();
     for row in &wanted {
         let key = (row.task.clone(), row.candidate.clone(), row.differ.clone());
         let sum = sums.entry(key).or_default();
         for score in [row.without.1, row.with.1].into_iter().flatten() {
-            *sum += if row.candidate.is_none() {
-                1000
-            } else {
-                u64::from(score)
-            };
+            *sum += if row.candidate.is_none() { 1000 } else { u64::from(score) };
         }
     }
     let mut found = BTreeMap::new();
@@ -219,11 +211,8 @@ fn differs_are_as_the_library_evaluates_them_alone() {
         };
         let score = column("batt_score").as_primitive::<UInt64Type>();
         for at in 0..batch.num_rows() {
-            let key = (
-                text("task", at).unwrap(),
-                text("candidate", at),
-                text("differ", at).unwrap(),
-            );
+            let key =
+                (text("task", at).unwrap(), text("candidate", at), text("differ", at).unwrap());
             assert_eq!(found.insert(key, score.value(at)), None);
         }
     }
@@ -240,16 +229,9 @@ fn candidates_never_see_the_answer_and_are_scored_by_the_rule() {
     // The differs change nothing for the candidates.
     assert_eq!(result_hash(&run), result_hash(&folder.path().join("plain")));
     let rows = results(&run);
-    let cheats: Vec<_> = rows
-        .iter()
-        .filter(|row| row.program == "batt_cheat_12")
-        .collect();
+    let cheats: Vec<_> = rows.iter().filter(|row| row.program == "batt_cheat_12").collect();
     assert!(!cheats.is_empty());
-    assert!(
-        cheats
-            .iter()
-            .all(|row| row.output.as_deref() == Some("null"))
-    );
+    assert!(cheats.iter().all(|row| row.output.as_deref() == Some("null")));
     // 1000 for each sample that is right, tests included, summed over the rows of one id.
     let mut wanted: BTreeMap<(String, String), u64> = BTreeMap::new();
     for row in &rows {
@@ -258,19 +240,11 @@ fn candidates_never_see_the_answer_and_are_scored_by_the_rule() {
         *sum += 1000 * u64::from(row.equal == Some(true));
     }
     let found = scores(&run);
-    let by_id = found
-        .iter()
-        .map(|row| ((row.0.clone(), row.2.clone()), row.4));
+    let by_id = found.iter().map(|row| ((row.0.clone(), row.2.clone()), row.4));
     assert_eq!(by_id.collect::<BTreeMap<_, _>>(), wanted);
     let n_samples = rows.iter().filter(|row| row.task == "01fce304").count() as u64 / 3;
-    let best = found
-        .iter()
-        .find(|row| row.0 == "01fce304" && row.1 == 1)
-        .unwrap();
-    assert_eq!(
-        (best.2.as_str(), best.3.as_str()),
-        ("01fce304", "batt_01fce304_7")
-    );
+    let best = found.iter().find(|row| row.0 == "01fce304" && row.1 == 1).unwrap();
+    assert_eq!((best.2.as_str(), best.3.as_str()), ("01fce304", "batt_01fce304_7"));
     assert_eq!((best.4, best.5), (1000 * n_samples, 1.0));
 }
 
@@ -293,11 +267,7 @@ fn sharded_killed_and_threaded_runs_have_the_same_differs() {
     batt(folder.path(), "--out whole --threads 1", 0);
     let whole = folder.path().join("whole");
     for number in 1..=3 {
-        batt(
-            folder.path(),
-            &format!("--out parts --shard {number}/3 --threads 3"),
-            0,
-        );
+        batt(folder.path(), &format!("--out parts --shard {number}/3 --threads 3"), 0);
     }
     swathe(folder.path(), "merge parts").expect(0);
     let parts = folder.path().join("parts");
@@ -306,10 +276,8 @@ fn sharded_killed_and_threaded_runs_have_the_same_differs() {
     assert_eq!(scores(&parts), scores(&whole));
     // Interrupted by Ctrl-C, then resumed.
     let line = "arc batt batt.py --tasks tasks --out cut --batch-size 1 --threads 1";
-    let mut child = command(folder.path(), line)
-        .env("SWATHE_FAULTS", "slow%100=100ms:seed=1")
-        .spawn()
-        .unwrap();
+    let mut child =
+        command(folder.path(), line).env("SWATHE_FAULTS", "slow%100=100ms:seed=1").spawn().unwrap();
     let cut = folder.path().join("cut");
     let files = || fs::read_dir(cut.join("differs")).map_or(0, Iterator::count);
     while !cut.join("differs").exists() {
@@ -358,17 +326,9 @@ fn exit_codes_are_those_of_every_run() {
     let unknown = BATT.replace("mir_rot_t(I, R0)", "turn(I)");
     fs::write(folder.path().join("batt.py"), unknown).unwrap();
     let ended = batt(folder.path(), "--only 01fce304 --out run", 1);
-    assert!(
-        ended.stderr.contains("unknown function `turn`"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("unknown function `turn`"), "{}", ended.stderr);
     let run = folder.path().join("run");
-    assert!(
-        results(&run)
-            .iter()
-            .all(|row| row.program != "batt_01fce304_13")
-    );
+    assert!(results(&run).iter().all(|row| row.program != "batt_01fce304_13"));
     let page = fs::read_to_string(run.join("report.html")).unwrap();
     assert!(page.contains("batt_01fce304_7"));
     // A file that is gone is noticed.

@@ -59,16 +59,8 @@ fn an_extended_run_is_a_fresh_run() {
         // Files before and after the others, and further tasks.
         let line = "a.py b.py c.py --tasks tasks more --extend old --profile --out new";
         let ended = arc(line);
-        assert!(
-            ended.stderr.contains(" calls taken from old"),
-            "{}",
-            ended.stderr
-        );
-        assert_eq!(
-            result_hash(&at("new")),
-            result_hash(&at("fresh")),
-            "seed {seed}"
-        );
+        assert!(ended.stderr.contains(" calls taken from old"), "{}", ended.stderr);
+        assert_eq!(result_hash(&at("new")), result_hash(&at("fresh")), "seed {seed}");
         assert!(n_evaluated(&at("new")) < n_evaluated(&at("fresh")));
         // In shards, and on one thread.
         for number in 1..=2 {
@@ -90,11 +82,7 @@ fn what_changed_is_evaluated_again() {
     let folder = folder(11);
     let at = |name: &str| folder.path().join(name);
     let arc = |rest: &str, code: i32| {
-        swathe(
-            folder.path(),
-            &format!("arc --programs p.py --tasks tasks {rest}"),
-        )
-        .expect(code)
+        swathe(folder.path(), &format!("arc --programs p.py --tasks tasks {rest}")).expect(code)
     };
     let program =
         "def a(S, I, C):\n    return vmirror_t(I)\ndef b(S, I, C):\n    return first(first(S))\n";
@@ -102,12 +90,7 @@ fn what_changed_is_evaluated_again() {
     arc("--out old", 0);
     // Another program of the same name, and another demonstration, which programs see through S.
     fs::write(at("p.py"), program.replace("vmirror_t", "hmirror_t")).unwrap();
-    let first = fs::read_dir(at("tasks"))
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap()
-        .path();
+    let first = fs::read_dir(at("tasks")).unwrap().next().unwrap().unwrap().path();
     let text = fs::read_to_string(&first).unwrap();
     let mut task: serde_json::Value = serde_json::from_str(&text).unwrap();
     task["train"][0]["input"] = serde_json::json!([[7]]);
@@ -119,9 +102,7 @@ fn what_changed_is_evaluated_again() {
     // Other settings give other results.
     let ended = arc("--extend old --order sorted --out sorted", 2);
     assert!(
-        ended
-            .stderr
-            .contains("--order was \"cpython\", and is \"sorted\""),
+        ended.stderr.contains("--order was \"cpython\", and is \"sorted\""),
         "{}",
         ended.stderr
     );
@@ -139,27 +120,13 @@ fn a_file_before_the_others_changes_none_of_them() {
     let line = "arc --programs programs.py --tasks tasks --out run";
     swathe(folder.path(), line).expect(0);
     let ended = arc("a.py programs.py", 2);
-    assert!(
-        ended.stderr.contains("input a.py: it was not given then"),
-        "{}",
-        ended.stderr
-    );
-    assert!(
-        !ended.stderr.contains("contents changed"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("input a.py: it was not given then"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("contents changed"), "{}", ended.stderr);
 }
 
 /// The columns of every table that `swathe arc batt` makes of its results.
 fn batt_tables(run: &Path) -> Vec<Vec<ArrayRef>> {
-    let names = [
-        "results",
-        "differs",
-        "batt_scores",
-        "differ_scores",
-        "tasks",
-    ];
+    let names = ["results", "differs", "batt_scores", "differ_scores", "tasks"];
     let columns = names.map(|name| {
         let batches = table(&run.join(format!("{name}.parquet")));
         let all = concat_batches(&batches[0].schema(), &batches).unwrap();
@@ -174,11 +141,7 @@ fn an_extended_run_of_generated_files_is_a_fresh_run() {
     let at = |name: &str| folder.path().join(name);
     // Other differs and candidates, equal ones in another place, and further tasks.
     let other = BATT.replace("THOUSAND, NEG_ONE", "NEG_ONE, THOUSAND");
-    fs::write(
-        at("other.py"),
-        other.replace("mir_rot_t(I, R0)", "mir_rot_t(I, R1)"),
-    )
-    .unwrap();
+    fs::write(at("other.py"), other.replace("mir_rot_t(I, R0)", "mir_rot_t(I, R1)")).unwrap();
     fs::create_dir(at("more")).unwrap();
     let tasks = fs::read_dir(at("tasks")).unwrap();
     for path in tasks.map(|entry| entry.unwrap().path()).take(3) {
@@ -197,42 +160,22 @@ fn an_extended_run_of_generated_files_is_a_fresh_run() {
     assert_eq!(result_hash(&at("new")), result_hash(&at("fresh")));
     assert!(n_evaluated(&at("new")) < n_evaluated(&at("fresh")));
     for number in 1..=3 {
-        batt(
-            &format!("{all} --extend old --out parts --shard {number}/3"),
-            0,
-        );
+        batt(&format!("{all} --extend old --out parts --shard {number}/3"), 0);
     }
     swathe(folder.path(), "merge parts").expect(0);
     assert!(batt_tables(&at("parts")) == batt_tables(&at("fresh")));
     // Nothing is new.
     batt("batt.py other.py --tasks tasks --out less-fresh", 0);
-    batt(
-        "batt.py other.py --tasks tasks --extend parts --out less",
-        0,
-    );
+    batt("batt.py other.py --tasks tasks --extend parts --out less", 0);
     assert_eq!(n_evaluated(&at("less")), 0);
     assert!(batt_tables(&at("less")) == batt_tables(&at("less-fresh")));
     // The calls of a run without differs.
     let line = "arc --programs batt.py --tasks tasks --out plain";
     swathe(folder.path(), line).expect(0);
-    let ended = batt(
-        "batt.py other.py --tasks tasks --extend plain --out mixed",
-        0,
-    );
-    assert!(
-        ended.stderr.contains(" calls taken from plain"),
-        "{}",
-        ended.stderr
-    );
+    let ended = batt("batt.py other.py --tasks tasks --extend plain --out mixed", 0);
+    assert!(ended.stderr.contains(" calls taken from plain"), "{}", ended.stderr);
     assert!(batt_tables(&at("mixed")) == batt_tables(&at("less-fresh")));
     // Differs that do not see the answers of tests have other values.
-    let ended = batt(
-        &format!("{all} --extend old --submission s.json --out hidden"),
-        2,
-    );
-    assert!(
-        ended.stderr.contains("--differs-see was"),
-        "{}",
-        ended.stderr
-    );
+    let ended = batt(&format!("{all} --extend old --submission s.json --out hidden"), 2);
+    assert!(ended.stderr.contains("--differs-see was"), "{}", ended.stderr);
 }

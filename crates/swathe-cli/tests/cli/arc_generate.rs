@@ -122,9 +122,5 @@ fn what_cannot_be_read_is_left_out_and_named() {
     // A file that cannot be written.
     let line = "arc mutate --programs programs.py --count 1 --to missing/mutants.py";
     let ended = swathe(folder.path(), line).expect(4);
-    assert!(
-        ended.stderr.contains("missing/mutants.py"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("missing/mutants.py"), "{}", ended.stderr);
 }

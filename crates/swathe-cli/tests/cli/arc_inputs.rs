@@ -36,36 +36,20 @@ fn every_form_of_tasks_gives_the_same_results() {
         challenges.insert(name, challenge);
     }
     let write = |name: &str, contents: Map<String, Value>| {
-        fs::write(
-            folder.path().join(name),
-            Value::Object(contents).to_string(),
-        )
-        .unwrap();
+        fs::write(folder.path().join(name), Value::Object(contents).to_string()).unwrap();
     };
     fs::create_dir(folder.path().join("kaggle")).unwrap();
     write("combined.json", combined);
-    write(
-        "kaggle/arc-agi_training_challenges.json",
-        challenges.clone(),
-    );
+    write("kaggle/arc-agi_training_challenges.json", challenges.clone());
     write("kaggle/arc-agi_training_solutions.json", solutions);
     write("alone_challenges.json", challenges);
     let hash = result_hash(&folder.path().join("run"));
-    for (k, form) in [
-        "combined.json",
-        "kaggle/arc-agi_training_challenges.json",
-        "kaggle",
-    ]
-    .iter()
-    .enumerate()
+    for (k, form) in
+        ["combined.json", "kaggle/arc-agi_training_challenges.json", "kaggle"].iter().enumerate()
     {
         let line = format!("arc --programs programs.py --tasks {form} --out form{k}");
         swathe(folder.path(), &line).expect(0);
-        assert_eq!(
-            result_hash(&folder.path().join(format!("form{k}"))),
-            hash,
-            "{form}"
-        );
+        assert_eq!(result_hash(&folder.path().join(format!("form{k}"))), hash, "{form}");
     }
     // Without answers, the tests cannot be compared.
     let line = "arc --programs programs.py --tasks alone_challenges.json --out alone";
@@ -76,11 +60,7 @@ fn every_form_of_tasks_gives_the_same_results() {
         let is_known = alone.split == "train";
         assert_eq!(
             (alone.equal, alone.score),
-            if is_known {
-                (whole.equal, whole.score)
-            } else {
-                (None, None)
-            }
+            if is_known { (whole.equal, whole.score) } else { (None, None) }
         );
     }
     let one = raw_tasks(folder.path())[0].0.clone();
@@ -109,38 +89,19 @@ fn malformed_tasks_are_named_and_passed_over() {
         ("list", "[]".to_owned()),
         ("bare", "{}".to_owned()),
         ("samples", json!({"train": [], "test": []}).to_string()),
-        (
-            "answer",
-            json!({"train": [{"input": [[1]]}], "test": []}).to_string(),
-        ),
+        ("answer", json!({"train": [{"input": [[1]]}], "test": []}).to_string()),
         ("deep", "[".repeat(100_000)),
     ] {
-        fs::write(
-            folder.path().join(format!("tasks/bad_{name}.json")),
-            contents,
-        )
-        .unwrap();
+        fs::write(folder.path().join(format!("tasks/bad_{name}.json")), contents).unwrap();
     }
-    fs::write(
-        folder.path().join("tasks/bad_bytes.json"),
-        [0xff, 0xfe, 0x00],
-    )
-    .unwrap();
+    fs::write(folder.path().join("tasks/bad_bytes.json"), [0xff, 0xfe, 0x00]).unwrap();
     let ended = run(folder.path(), "--out run", 1);
     insta::assert_snapshot!(
-        ended
-            .stderr
-            .lines()
-            .filter(|line| line.contains("task"))
-            .collect::<Vec<_>>()
-            .join("\n")
+        ended.stderr.lines().filter(|line| line.contains("task")).collect::<Vec<_>>().join("\n")
     );
     let rejected = fs::read_to_string(folder.path().join("run/rejected.txt")).unwrap();
     assert_eq!(rejected.lines().count(), 14);
-    assert_eq!(
-        results(&folder.path().join("run")),
-        results(&folder.path().join("clean"))
-    );
+    assert_eq!(results(&folder.path().join("run")), results(&folder.path().join("clean")));
     for shard in ["1/2", "2/2"] {
         run(folder.path(), &format!("--shard {shard} --out shards"), 1);
     }
@@ -181,10 +142,8 @@ def good(I):
     let ended = swathe(folder.path(), line).expect(1);
     let told = ended.stderr.split("arc: ").next().unwrap();
     insta::assert_snapshot!(told);
-    let mut ran: Vec<String> = results(&folder.path().join("run"))
-        .into_iter()
-        .map(|row| row.program)
-        .collect();
+    let mut ran: Vec<String> =
+        results(&folder.path().join("run")).into_iter().map(|row| row.program).collect();
     ran.sort();
     ran.dedup();
     assert_eq!(ran, ["good", "other"]);

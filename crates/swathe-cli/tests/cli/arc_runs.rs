@@ -50,12 +50,7 @@ fn the_order_of_tasks_changes_no_result() {
     }
     for rows in [&mut before, &mut after] {
         rows.sort_by_key(|row| {
-            (
-                row.task.clone(),
-                row.split.clone(),
-                row.index,
-                row.program.clone(),
-            )
+            (row.task.clone(), row.split.clone(), row.index, row.program.clone())
         });
         rows.iter_mut().for_each(|row| row.row = 0);
     }
@@ -93,17 +88,9 @@ fn killed_and_resumed() {
         assert!(tasks(&run) == tasks(&whole));
     }
     assert!(n_cut_short > 0, "all were killed before their first part");
-    fs::write(
-        folder.path().join("programs.py"),
-        "def a(I):\n    return I\n",
-    )
-    .unwrap();
+    fs::write(folder.path().join("programs.py"), "def a(I):\n    return I\n").unwrap();
     let ended = swathe(folder.path(), &format!("{line} --out run1 --resume")).expect(2);
-    assert!(
-        ended.stderr.contains("programs.py: its contents changed"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("programs.py: its contents changed"), "{}", ended.stderr);
 }
 
 #[test]
@@ -114,25 +101,14 @@ fn shards_make_the_whole() {
         run(folder.path(), &format!("--out run --shard {k}/3"), 0);
     }
     let ended = swathe(folder.path(), "merge run").expect(0);
-    assert!(
-        ended.stderr.contains("15 of 15 tasks solved"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("15 of 15 tasks solved"), "{}", ended.stderr);
     let (whole, merged) = (folder.path().join("whole"), folder.path().join("run"));
     assert_eq!(result_hash(&merged), result_hash(&whole));
     assert!(tasks(&merged) == tasks(&whole));
-    let ended = run(
-        folder.path(),
-        "--out other --shard 1/2 --submission s.json",
-        2,
-    );
+    let ended = run(folder.path(), "--out other --shard 1/2 --submission s.json", 2);
     assert!(ended.stderr.contains("arc submit"), "{}", ended.stderr);
     swathe(folder.path(), "arc submit run --to run.json").expect(0);
-    assert_eq!(
-        json(&folder.path().join("run.json")),
-        json(&folder.path().join("whole.json"))
-    );
+    assert_eq!(json(&folder.path().join("run.json")), json(&folder.path().join("whole.json")));
 }
 
 /// `task`, `solved_by`, `best_program` and `best_score`.
@@ -142,10 +118,8 @@ fn tasks(run: &std::path::Path) -> Vec<TaskRow> {
     let mut rows = Vec::new();
     for batch in table(&run.join("tasks.parquet")) {
         let column = |name: &str| batch.column_by_name(name).unwrap();
-        let (task, best) = (
-            column("task").as_string::<i32>(),
-            column("best_program").as_string::<i32>(),
-        );
+        let (task, best) =
+            (column("task").as_string::<i32>(), column("best_program").as_string::<i32>());
         let score = column("best_score").as_primitive::<Float64Type>();
         let solved_by = column("solved_by").as_list::<i32>();
         for at in 0..batch.num_rows() {
@@ -177,10 +151,8 @@ def b(I):
     let ended = run(folder.path(), "--out run --profile", 0);
     assert!(ended.stderr.contains("primitive "), "{}", ended.stderr);
     let run = folder.path().join("run");
-    let n_samples: u64 = table(&run.join("samples.parquet"))
-        .iter()
-        .map(|batch| batch.num_rows() as u64)
-        .sum();
+    let n_samples: u64 =
+        table(&run.join("samples.parquet")).iter().map(|batch| batch.num_rows() as u64).sum();
     let mut calls: Vec<(String, String, u64)> = Vec::new();
     for batch in table(&run.join("profile.parquet")) {
         let column = |name: &str| batch.column_by_name(name).unwrap();
@@ -243,16 +215,8 @@ fn tasks_and_submissions_name_the_best() {
     });
     let untestable = json!({"train": [pair(json!([[1]]), json!([[2]]))], "test": []});
     let unlearnable = json!({"train": [], "test": [{"input": [[1, 0]]}]});
-    for (name, task) in [
-        ("mirror", mirror),
-        ("plain", untestable),
-        ("bare", unlearnable),
-    ] {
-        fs::write(
-            folder.path().join(format!("tasks/{name}.json")),
-            task.to_string(),
-        )
-        .unwrap();
+    for (name, task) in [("mirror", mirror), ("plain", untestable), ("bare", unlearnable)] {
+        fs::write(folder.path().join(format!("tasks/{name}.json")), task.to_string()).unwrap();
     }
     fs::write(folder.path().join("programs.py"), RANKED).unwrap();
     run(folder.path(), "--out run --submission s.json", 0);
@@ -260,16 +224,9 @@ fn tasks_and_submissions_name_the_best() {
     let names: Vec<&str> = tasks.iter().map(|task| task.0.as_str()).collect();
     assert_eq!(names, ["bare", "mirror", "plain"]);
     assert_eq!(tasks[1].1, ["zz_right", "right_but_long", "aa_right"]);
-    assert_eq!(
-        (tasks[1].2.as_deref(), tasks[1].3),
-        (Some("aa_right"), Some(1.0))
-    );
+    assert_eq!((tasks[1].2.as_deref(), tasks[1].3), (Some("aa_right"), Some(1.0)));
     assert_eq!((tasks[2].1.len(), tasks[2].3), (0, Some(0.0)));
-    assert_eq!(
-        tasks[0].1.len(),
-        0,
-        "without demonstrations nothing is solved"
-    );
+    assert_eq!(tasks[0].1.len(), 0, "without demonstrations nothing is solved");
     let submission = json(&folder.path().join("s.json"));
     assert_eq!(
         submission["mirror"],
@@ -279,32 +236,14 @@ fn tasks_and_submissions_name_the_best() {
         ])
     );
     // Fewer statements, then the name: `aa_right`, then `wrong_shape`.
-    assert_eq!(
-        submission["bare"],
-        json!([{"attempt_1": [[0, 1]], "attempt_2": [[1, 0, 1, 0]]}])
-    );
-    assert_eq!(
-        submission.as_object().unwrap().len(),
-        2,
-        "no tests, no attempts"
-    );
+    assert_eq!(submission["bare"], json!([{"attempt_1": [[0, 1]], "attempt_2": [[1, 0, 1, 0]]}]));
+    assert_eq!(submission.as_object().unwrap().len(), 2, "no tests, no attempts");
 
-    fs::write(
-        folder.path().join("programs.py"),
-        "def a(I):\n    return asindices(I)\n",
-    )
-    .unwrap();
+    fs::write(folder.path().join("programs.py"), "def a(I):\n    return asindices(I)\n").unwrap();
     run(folder.path(), "--out none --submission n.json", 0);
     let none = json!({"attempt_1": [[0]], "attempt_2": [[0]]});
-    assert_eq!(
-        json(&folder.path().join("n.json"))["mirror"],
-        json!([none, none])
-    );
-    fs::write(
-        folder.path().join("programs.py"),
-        "def a(I):\n    return I\n",
-    )
-    .unwrap();
+    assert_eq!(json(&folder.path().join("n.json"))["mirror"], json!([none, none]));
+    fs::write(folder.path().join("programs.py"), "def a(I):\n    return I\n").unwrap();
     run(folder.path(), "--out one --submission o.json", 0);
     let one = json!([{"attempt_1": [[1, 0]], "attempt_2": [[1, 0]]}]);
     assert_eq!(json(&folder.path().join("o.json"))["bare"], one);
@@ -345,47 +284,25 @@ def wrong_three(I):
         assert_eq!(json(&folder.path().join(file))["turn"], wanted, "{file}");
     };
     let ended = run(folder.path(), "--out run --submission plain.json", 0);
-    assert!(
-        ended.stderr.starts_with("1 of 1 task solved\n"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.starts_with("1 of 1 task solved\n"), "{}", ended.stderr);
     check("plain.json", &mirrored, &turned);
     // Three programs agree on the grid as it is, but they are not right at the demonstration.
-    run(
-        folder.path(),
-        "--out voted --submission voted.json --vote",
-        0,
-    );
+    run(folder.path(), "--out voted --submission voted.json --vote", 0);
     check("voted.json", &turned, &mirrored);
     swathe(folder.path(), "arc submit run --vote --to later.json").expect(0);
     check("later.json", &turned, &mirrored);
     let keys = "program,key\nwrong,2\nlong_two,1.5\n";
     fs::write(folder.path().join("keys.csv"), keys).unwrap();
-    swathe(
-        folder.path(),
-        "arc submit run --rank-by keys.csv --to keys.json",
-    )
-    .expect(0);
+    swathe(folder.path(), "arc submit run --rank-by keys.csv --to keys.json").expect(0);
     check("keys.json", &same, &turned);
     let keys = "program,key\nwrong,1\nshort,1\nlong_two,1\nlong_one,1\n";
     fs::write(folder.path().join("equal.csv"), keys).unwrap();
-    swathe(
-        folder.path(),
-        "arc submit run --rank-by equal.csv --vote --to equal.json",
-    )
-    .expect(0);
+    swathe(folder.path(), "arc submit run --rank-by equal.csv --vote --to equal.json").expect(0);
     check("equal.json", &turned, &mirrored);
     for (text, wanted) in [
         ("program\nshort\n", "there is no column key"),
-        (
-            "program,key\nshort,best\n",
-            "line 2: the key 'best' is no number",
-        ),
-        (
-            "program,key\nshort,1\nshort,2\n",
-            "line 3: short has a key already",
-        ),
+        ("program,key\nshort,best\n", "line 2: the key 'best' is no number"),
+        ("program,key\nshort,1\nshort,2\n", "line 3: short has a key already"),
     ] {
         fs::write(folder.path().join("bad.csv"), text).unwrap();
         let ended = swathe(folder.path(), "arc submit run --rank-by bad.csv").expect(2);
@@ -410,10 +327,7 @@ fn a_bench_lists_ways_and_operations() {
     let n_same = ways.matches("the same bits").count();
     assert_eq!(n_same, ways.lines().count() - 2, "{ways}");
     let lines: Vec<&str> = operations.lines().collect();
-    assert!(
-        lines[0].ends_with("share") && lines.len() == 16,
-        "{operations}"
-    );
+    assert!(lines[0].ends_with("share") && lines.len() == 16, "{operations}");
     let page = fs::read_to_string(folder.path().join("bench.html")).unwrap();
     assert!(page.contains("<h2>Operations</h2>"));
     let line = "bench --repeat 1 --json arc --programs programs.py --tasks tasks --limit 2";

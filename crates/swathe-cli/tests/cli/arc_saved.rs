@@ -50,12 +50,7 @@ type CallKey<'a> = (&'a str, &'a str, &'a str, u32);
 fn by_call(rows: &[Row]) -> BTreeMap<CallKey<'_>, (&str, Option<&str>)> {
     rows.iter()
         .map(|row| {
-            let key = (
-                row.program.as_str(),
-                row.task.as_str(),
-                row.split.as_str(),
-                row.index,
-            );
+            let key = (row.program.as_str(), row.task.as_str(), row.split.as_str(), row.index);
             (key, (row.outcome.as_str(), row.output.as_deref()))
         })
         .collect()
@@ -74,11 +69,7 @@ fn kept_programs_are_files_with_the_same_results() {
     let files = files_below(&at("kept"));
     let stem = |path: &PathBuf| path.file_stem().unwrap().to_string_lossy().into_owned();
     assert_eq!(files.iter().map(stem).collect::<BTreeSet<_>>(), wanted);
-    let all = parse(
-        "programs.py",
-        &fs::read_to_string(at("programs.py")).unwrap(),
-    )
-    .programs;
+    let all = parse("programs.py", &fs::read_to_string(at("programs.py")).unwrap()).programs;
     assert!(wanted.len() < all.len());
     // Each has only the statements that it needs.
     for file in &files {
@@ -86,14 +77,8 @@ fn kept_programs_are_files_with_the_same_results() {
         let program = &parse("kept.py", &text).programs[0];
         assert_eq!(program.n_statements(), program.minimised().n_statements());
     }
-    let names: Vec<String> = files
-        .iter()
-        .map(|f| format!("kept/{}", f.display()))
-        .collect();
-    let line = format!(
-        "arc --programs {} --tasks tasks --out again",
-        names.join(" ")
-    );
+    let names: Vec<String> = files.iter().map(|f| format!("kept/{}", f.display())).collect();
+    let line = format!("arc --programs {} --tasks tasks --out again", names.join(" "));
     swathe(folder.path(), &line).expect(0);
     let (before, after) = (results(&at("run")), results(&at("again")));
     let (before, after) = (by_call(&before), by_call(&after));
@@ -151,17 +136,11 @@ fn folders_of_tokpidjin_have_scores_and_hashes_in_their_paths() {
             panic!("{linked:?}");
         };
         // A differ that compares with nothing is worth 0, and 1000 with the expected output.
-        assert_eq!(
-            (task.as_str(), score),
-            ("solve_01fce304", &(1000 * n_samples).to_string())
-        );
+        assert_eq!((task.as_str(), score), ("solve_01fce304", &(1000 * n_samples).to_string()));
         assert!((5..32).contains(&class.parse::<u32>().unwrap()), "{class}");
         assert_eq!(name, &plain[0][1]);
         let stem = name.strip_suffix(".py").unwrap();
-        assert!(
-            stem.len() == 32 && stem.bytes().all(|b| b.is_ascii_hexdigit()),
-            "{name}"
-        );
+        assert!(stem.len() == 32 && stem.bytes().all(|b| b.is_ascii_hexdigit()), "{name}");
         let path: PathBuf = linked[0].iter().collect();
         let text = fs::read_to_string(next.join(path)).unwrap();
         let head = match kind {
@@ -176,11 +155,7 @@ fn folders_of_tokpidjin_have_scores_and_hashes_in_their_paths() {
         solver.display()
     );
     swathe(folder.path(), &line).expect(0);
-    assert!(
-        results(&folder.path().join("again"))
-            .iter()
-            .all(|row| row.equal == Some(true))
-    );
+    assert!(results(&folder.path().join("again")).iter().all(|row| row.equal == Some(true)));
 }
 
 /// Programs that do too much: their tasks are solved on the way.
@@ -204,20 +179,12 @@ fn statements_that_solve_tasks_are_programs() {
         (n, tasks.len())
     };
     let (n_tasks, _) = n_solved("whole");
-    fs::write(
-        folder.path().join("programs.py"),
-        longer_programs(folder.path()),
-    )
-    .unwrap();
+    fs::write(folder.path().join("programs.py"), longer_programs(folder.path())).unwrap();
     run(folder.path(), "--out without", 0);
     assert!(n_solved("without").0 < n_tasks / 2);
     let flags = "--harvest --save-programs kept --submission s.json";
     let ended = run(folder.path(), &format!("--out with {flags}"), 0);
-    assert!(
-        ended.stderr.contains(" programs harvested"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains(" programs harvested"), "{}", ended.stderr);
     assert_eq!(n_solved("with"), (n_tasks, n_tasks));
     // The harvested programs are in the run's folder, ranked, and saved.
     let with = folder.path().join("with");
@@ -225,14 +192,8 @@ fn statements_that_solve_tasks_are_programs() {
     let harvested = parse("harvest-arc-dsl.py", &text).programs;
     let (_, solved_by, best) = &solved(&with)[0];
     let best = best.as_ref().unwrap();
-    assert!(
-        best.starts_with("harvest_") && solved_by.contains(best),
-        "{best}"
-    );
-    let program = harvested
-        .iter()
-        .find(|program| program.name == *best)
-        .unwrap();
+    assert!(best.starts_with("harvest_") && solved_by.contains(best), "{best}");
+    let program = harvested.iter().find(|program| program.name == *best).unwrap();
     assert_eq!(*best, format!("harvest_{}", program.digest()));
     assert!(folder.path().join(format!("kept/{best}.py")).exists());
     let submission = fs::read_to_string(folder.path().join("s.json")).unwrap();
@@ -241,32 +202,17 @@ fn statements_that_solve_tasks_are_programs() {
     assert!(submission != fs::read_to_string(folder.path().join("t.json")).unwrap());
     // Shards and threads find the same, and a second harvest finds nothing new.
     for number in 1..=2 {
-        run(
-            folder.path(),
-            &format!("--out parts --harvest --shard {number}/2 --threads 3"),
-            0,
-        );
+        run(folder.path(), &format!("--out parts --harvest --shard {number}/2 --threads 3"), 0);
     }
     swathe(folder.path(), "merge parts").expect(0);
-    assert_eq!(
-        result_hash(&with),
-        result_hash(&folder.path().join("parts"))
-    );
+    assert_eq!(result_hash(&with), result_hash(&folder.path().join("parts")));
     let line =
         "arc --programs programs.py with/harvest-arc-dsl.py --tasks tasks --harvest --out again";
     let ended = swathe(folder.path(), line).expect(0);
-    assert!(
-        ended.stderr.contains("0 programs harvested"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("0 programs harvested"), "{}", ended.stderr);
     // A plan evaluates nothing.
     let ended = run(folder.path(), "--out plan --harvest --explain", 0);
-    assert!(
-        ended.stderr.contains("without harvested programs"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("without harvested programs"), "{}", ended.stderr);
 }
 
 #[test]
@@ -285,11 +231,7 @@ fn a_harvest_can_be_interrupted_and_does_not_begin_in_vain() {
     // A folder that holds a run is refused before anything is evaluated.
     run(folder.path(), "--out whole --limit 1", 0);
     let ended = run(folder.path(), "--out whole --harvest", 2);
-    assert!(
-        ended.stderr.contains("holds a run already"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("holds a run already"), "{}", ended.stderr);
     assert!(!ended.stderr.contains("harvested"), "{}", ended.stderr);
 }
 
@@ -338,11 +280,7 @@ fn programs_of_finished_and_merged_runs_are_saved() {
     assert!(ended.stderr.contains(told), "{}", ended.stderr);
     fs::remove_file(at("other.py")).unwrap();
     let ended = arc("save whole --to changed", 2);
-    assert!(
-        ended.stderr.contains("cannot read other.py"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("cannot read other.py"), "{}", ended.stderr);
     assert!(!at("changed").exists());
 }
 

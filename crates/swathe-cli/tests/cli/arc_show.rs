@@ -56,11 +56,9 @@ fn characters_without_a_terminal() {
         assert_eq!(ended.stderr, "");
         told.push_str(&format!("$ swathe {line}\n{}\n", ended.stdout));
     }
-    for line in [
-        "arc show run flop",
-        "arc show run flip --program nobody",
-        "arc show run flip -o x.gif",
-    ] {
+    for line in
+        ["arc show run flop", "arc show run flip --program nobody", "arc show run flip -o x.gif"]
+    {
         let ended = swathe(folder.path(), line).expect(2);
         told.push_str(&format!("$ swathe {line}\n{}\n", ended.stderr));
     }
@@ -72,10 +70,7 @@ fn on_a_terminal(folder: &Path, no_color: &str) -> Option<String> {
     let line = format!("{} arc show run flip", env!("CARGO_BIN_EXE_swathe"));
     let mut command = Command::new("script");
     command.args(["-qec", &line, "/dev/null"]);
-    let output = in_folder(command, folder)
-        .env("NO_COLOR", no_color)
-        .output()
-        .ok()?;
+    let output = in_folder(command, folder).env("NO_COLOR", no_color).output().ok()?;
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
@@ -88,44 +83,26 @@ fn colours_on_a_terminal_unless_they_are_not_wanted() {
     };
     assert!(colored.contains("\x1b[48;2;0;116;217;"), "{colored:?}");
     let plain = on_a_terminal(folder.path(), "1").unwrap();
-    assert!(
-        !plain.contains('\x1b') && plain.contains("1 2 ."),
-        "{plain:?}"
-    );
+    assert!(!plain.contains('\x1b') && plain.contains("1 2 ."), "{plain:?}");
 }
 
 #[test]
 fn pictures_and_pages() {
     let folder = folder_with_run();
-    let ended = swathe(
-        folder.path(),
-        "arc show run flip --program near -o near.png",
-    )
-    .expect(0);
+    let ended = swathe(folder.path(), "arc show run flip --program near -o near.png").expect(0);
     assert_eq!(ended.stdout, "near.png\n");
     let png = fs::read(folder.path().join("near.png")).unwrap();
     assert!(png.starts_with(b"\x89PNG\r\n"));
-    swathe(
-        folder.path(),
-        "arc show run flip --program near --output near.html",
-    )
-    .expect(0);
+    swathe(folder.path(), "arc show run flip --program near --output near.html").expect(0);
     let page = fs::read_to_string(folder.path().join("near.html")).unwrap();
-    for part in [
-        "flip, near",
-        "train 0",
-        "83.3 % of cells right",
-        "fill=#0074d9",
-        "row 0, column 0: 7",
-    ] {
+    for part in
+        ["flip, near", "train 0", "83.3 % of cells right", "fill=#0074d9", "row 0, column 0: 7"]
+    {
         assert!(page.contains(part), "{part}");
     }
     assert_eq!(page.matches("<circle").count(), 1, "one cell is wrong");
     for outside in ["http:", "https:", "src=", "href="] {
-        assert!(
-            !page.contains(outside),
-            "{outside}: the page needs nothing else"
-        );
+        assert!(!page.contains(outside), "{outside}: the page needs nothing else");
     }
 }
 

@@ -77,11 +77,7 @@ fn bad_usage_is_told_with_thing_value_and_hint() {
     let mut told = String::new();
     for line in &lines {
         let ended = swathe(folder.path(), line);
-        let _ = writeln!(
-            told,
-            "$ swathe {line}\n{}[exit {}]\n",
-            ended.stderr, ended.code
-        );
+        let _ = writeln!(told, "$ swathe {line}\n{}[exit {}]\n", ended.stderr, ended.code);
         assert_eq!(ended.code, 2, "{line}: {}", ended.stderr);
         assert_eq!(ended.stdout, "", "{line}");
         assert!(!folder.path().join("run").exists(), "{line}");
@@ -134,11 +130,7 @@ def b(I):
 #[test]
 fn explain_prints_a_plan_and_makes_nothing() {
     let folder = folder(15);
-    let ended = run(
-        folder.path(),
-        "--out run --batch-size 4 --memory 1GiB --explain",
-        0,
-    );
+    let ended = run(folder.path(), "--out run --batch-size 4 --memory 1GiB --explain", 0);
     assert!(ended.stdout.contains(" problems in "), "{}", ended.stdout);
     assert!(!folder.path().join("run").exists());
 }

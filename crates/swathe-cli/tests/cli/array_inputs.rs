@@ -28,9 +28,8 @@ fn all_formats_give_the_same_answers() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let mut random = Random(1);
-    let arrays: Vec<(String, Array)> = (0..5)
-        .map(|k| (format!("a{k}"), random.floats(&[k * 100])))
-        .collect();
+    let arrays: Vec<(String, Array)> =
+        (0..5).map(|k| (format!("a{k}"), random.floats(&[k * 100]))).collect();
     save(folder.path(), "in.npz", &arrays);
     for (name, array) in &arrays {
         npy::save(&at(&format!("{name}.npy")), array).unwrap();
@@ -45,25 +44,12 @@ fn all_formats_give_the_same_answers() {
         ("npy", "a0.npy a1.npy a2.npy a3.npy a4.npy"),
         ("parquet", "in.parquet --column values"),
     ] {
-        swathe(
-            folder.path(),
-            &format!("array map negate {inputs} --out {out}"),
-        )
-        .expect(0);
-        swathe(
-            folder.path(),
-            &format!("array map negate {inputs} --out {out}.npz"),
-        )
-        .expect(0);
+        swathe(folder.path(), &format!("array map negate {inputs} --out {out}")).expect(0);
+        swathe(folder.path(), &format!("array map negate {inputs} --out {out}.npz")).expect(0);
         assert_eq!(result_hash(&at(out)), result_hash(&at("npz")), "{inputs}");
-        assert_eq!(
-            names(&at(&format!("{out}.npz"))),
-            ["a0", "a1", "a2", "a3", "a4"]
-        );
+        assert_eq!(names(&at(&format!("{out}.npz"))), ["a0", "a1", "a2", "a3", "a4"]);
         for (name, array) in &arrays {
-            let Elements::F32(input) = array.elements() else {
-                unreachable!("f32")
-            };
+            let Elements::F32(input) = array.elements() else { unreachable!("f32") };
             let negated: Vec<f32> = input.iter().map(|x| -x).collect();
             let result = read(&at(&format!("{out}.npz")), name);
             assert_eq!(result, Array::new(array.shape().to_vec(), negated).unwrap());
@@ -75,51 +61,30 @@ fn all_formats_give_the_same_answers() {
 fn bad_members_fail_alone() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    let good = [
-        ("a", floats(&[4.0])),
-        ("b", floats(&[9.0, 16.0])),
-        ("c", floats(&[25.0])),
-    ];
+    let good = [("a", floats(&[4.0])), ("b", floats(&[9.0, 16.0])), ("c", floats(&[25.0]))];
     let good: Vec<(String, Array)> = good.map(|(name, array)| (name.to_owned(), array)).to_vec();
     let bytes = fs::read(save(folder.path(), "in.npz", &good)).unwrap();
     // The second member's type becomes Python objects; the header keeps its length.
     let header = b"'descr': '<f4'";
-    let second = bytes
-        .windows(header.len())
-        .enumerate()
-        .filter(|(_, w)| w == header)
-        .nth(1)
-        .unwrap()
-        .0;
+    let second =
+        bytes.windows(header.len()).enumerate().filter(|(_, w)| w == header).nth(1).unwrap().0;
     let mut bad = bytes.clone();
     bad[second..second + header.len()].copy_from_slice(b"'descr': '|O' ");
     fs::write(at("objects.npz"), &bad).unwrap();
     // The second member's contents change, so its checksum does not match.
     let mut bad = bytes.clone();
     let number = 9.0f32.to_le_bytes();
-    let data = bytes
-        .windows(4)
-        .position(|window| window == number)
-        .unwrap();
+    let data = bytes.windows(4).position(|window| window == number).unwrap();
     bad[data] ^= 1;
     fs::write(at("flipped.npz"), &bad).unwrap();
     for name in ["objects", "flipped"] {
-        swathe(
-            folder.path(),
-            &format!("array map sqrt {name}.npz --out {name}"),
-        )
-        .expect(1);
+        swathe(folder.path(), &format!("array map sqrt {name}.npz --out {name}")).expect(1);
         let failed = failures(&at(name));
         assert_eq!(failed.len(), 1, "{failed:?}");
-        assert_eq!(
-            (failed[0].0, failed[0].1.as_str(), failed[0].2.as_str()),
-            (1, "b", "failed")
-        );
-        let ended = swathe(
-            folder.path(),
-            &format!("array map sqrt {name}.npz --out {name}-out.npz"),
-        )
-        .expect(1);
+        assert_eq!((failed[0].0, failed[0].1.as_str(), failed[0].2.as_str()), (1, "b", "failed"));
+        let ended =
+            swathe(folder.path(), &format!("array map sqrt {name}.npz --out {name}-out.npz"))
+                .expect(1);
         assert!(ended.stderr.contains("failed: b: "), "{}", ended.stderr);
         assert_eq!(names(&at(&format!("{name}-out.npz"))), ["a", "c"]);
         assert_eq!(read(&at(&format!("{name}-out.npz")), "c"), floats(&[5.0]));
@@ -134,10 +99,7 @@ fn operands_that_do_not_fit_fail_alone() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let named = |arrays: Vec<(&str, Array)>| -> Vec<(String, Array)> {
-        arrays
-            .into_iter()
-            .map(|(name, array)| (name.to_owned(), array))
-            .collect()
+        arrays.into_iter().map(|(name, array)| (name.to_owned(), array)).collect()
     };
     let first = named(vec![
         ("good", floats(&[1.0, 2.0])),
@@ -146,36 +108,20 @@ fn operands_that_do_not_fit_fail_alone() {
         ("bytes", Array::new(vec![2], vec![1u8, 2]).unwrap()),
         ("alone", floats(&[1.0])),
     ]);
-    let second = named(
-        ["good", "long", "wide", "bytes"]
-            .map(|name| (name, floats(&[10.0, 20.0])))
-            .to_vec(),
-    );
+    let second =
+        named(["good", "long", "wide", "bytes"].map(|name| (name, floats(&[10.0, 20.0]))).to_vec());
     save(folder.path(), "first.npz", &first);
     save(folder.path(), "second.npz", &second);
-    swathe(
-        folder.path(),
-        "array map add first.npz --with second.npz --out run",
-    )
-    .expect(1);
+    swathe(folder.path(), "array map add first.npz --with second.npz --out run").expect(1);
     let failed = failures(&at("run"));
     let failed_names: Vec<&str> = failed.iter().map(|(_, id, _, _)| id.as_str()).collect();
     assert_eq!(failed_names, ["long", "bytes", "alone"], "{failed:?}");
     assert!(
-        failed[1]
-            .3
-            .contains("add does not work on u8 elements; it takes f32 or f64; convert"),
+        failed[1].3.contains("add does not work on u8 elements; it takes f32 or f64; convert"),
         "{failed:?}"
     );
-    assert!(
-        failed[2].3.contains("--with has no item called 'alone'"),
-        "{failed:?}"
-    );
-    swathe(
-        folder.path(),
-        "array map add first.npz --with second.npz --out sums.npz",
-    )
-    .expect(1);
+    assert!(failed[2].3.contains("--with has no item called 'alone'"), "{failed:?}");
+    swathe(folder.path(), "array map add first.npz --with second.npz --out sums.npz").expect(1);
     assert_eq!(names(&at("sums.npz")), ["good", "wide"]);
     // Single and double precision give double.
     let wide = Array::new(vec![2], vec![11.0f64, 22.0]).unwrap();
@@ -190,9 +136,7 @@ fn two_items_of_one_name_are_refused() {
     npy::save(&folder.path().join("x.npy"), &floats(&[1.0])).unwrap();
     let ended = swathe(folder.path(), "array map sqrt a.npz x.npy --out run").expect(2);
     assert!(
-        ended
-            .stderr
-            .contains("two items are called 'x', in a.npz and in x.npy"),
+        ended.stderr.contains("two items are called 'x', in a.npz and in x.npy"),
         "{}",
         ended.stderr
     );
@@ -203,29 +147,15 @@ fn xor_twice_restores_every_byte() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let mut random = Random(9);
-    let mut items: Vec<(String, Array)> = (0..9)
-        .map(|k| (format!("b{k}"), random.bytes(k * 37)))
-        .collect();
-    items.push((
-        "words".to_owned(),
-        Array::new(vec![3], vec![1u32, 2, u32::MAX]).unwrap(),
-    ));
-    items.push((
-        "longs".to_owned(),
-        Array::new(vec![2], vec![1u64, u64::MAX]).unwrap(),
-    ));
+    let mut items: Vec<(String, Array)> =
+        (0..9).map(|k| (format!("b{k}"), random.bytes(k * 37))).collect();
+    items.push(("words".to_owned(), Array::new(vec![3], vec![1u32, 2, u32::MAX]).unwrap()));
+    items.push(("longs".to_owned(), Array::new(vec![2], vec![1u64, u64::MAX]).unwrap()));
     save(folder.path(), "in.npz", &items);
-    swathe(
-        folder.path(),
-        "array xor in.npz --key-seed 42 --out hidden.npz",
-    )
-    .expect(0);
+    swathe(folder.path(), "array xor in.npz --key-seed 42 --out hidden.npz").expect(0);
     assert_ne!(read(&at("hidden.npz"), "b8"), items[8].1);
     swathe(folder.path(), "array xor hidden.npz --out again.npz").expect(0);
-    assert_eq!(
-        fs::read(at("again.npz")).unwrap(),
-        fs::read(at("in.npz")).unwrap()
-    );
+    assert_eq!(fs::read(at("again.npz")).unwrap(), fs::read(at("in.npz")).unwrap());
 }
 
 #[test]
@@ -252,10 +182,7 @@ fn short_keys_take_the_type_of_the_items() {
         save(folder.path(), "in.npz", &[("x".to_owned(), input)]);
         let line = format!("array xor in.npz --key 255,1 --out {name}.npz");
         swathe(folder.path(), &line).expect(0);
-        assert_eq!(
-            read(&folder.path().join(format!("{name}.npz")), "x"),
-            expected
-        );
+        assert_eq!(read(&folder.path().join(format!("{name}.npz")), "x"), expected);
     }
     // Several widths together: a number that is too wide for one item fails only that item.
     let items = [
@@ -266,11 +193,8 @@ fn short_keys_take_the_type_of_the_items() {
     let items =
         items.map(|(name, elements)| (name.to_owned(), Array::new(vec![2], elements).unwrap()));
     save(folder.path(), "mixed.npz", &items);
-    let ended = swathe(
-        folder.path(),
-        "array xor mixed.npz --key 256,1 --out mixed-out.npz",
-    )
-    .expect(1);
+    let ended =
+        swathe(folder.path(), "array xor mixed.npz --key 256,1 --out mixed-out.npz").expect(1);
     assert!(
         ended
             .stderr
@@ -280,14 +204,8 @@ fn short_keys_take_the_type_of_the_items() {
     );
     let out = folder.path().join("mixed-out.npz");
     assert_eq!(names(&out), ["shorts", "longs"]);
-    assert_eq!(
-        *read(&out, "shorts").elements(),
-        Elements::from(vec![-257i16, 3])
-    );
-    assert_eq!(
-        *read(&out, "longs").elements(),
-        Elements::from(vec![257i64, -1])
-    );
+    assert_eq!(*read(&out, "shorts").elements(), Elements::from(vec![-257i16, 3]));
+    assert_eq!(*read(&out, "longs").elements(), Elements::from(vec![257i64, -1]));
 }
 
 /// Arrays of every integer type, of one and of several axes.
@@ -309,49 +227,33 @@ fn a_run_folder_stands_for_its_arrays() {
     let at = |name: &str| folder.path().join(name);
     let mut random = Random(4);
     let mixed = integers(&mut random);
-    let one: Vec<(String, Array)> = (0..9)
-        .map(|k| (format!("b{k}"), random.bytes(k * 37)))
-        .collect();
+    let one: Vec<(String, Array)> =
+        (0..9).map(|k| (format!("b{k}"), random.bytes(k * 37))).collect();
     for (name, items) in [("one", one), ("mixed", mixed)] {
         save(folder.path(), &format!("{name}.npz"), &items);
         let run = |line: &str, code| swathe(folder.path(), &line.replace('@', name)).expect(code);
         run("array xor @.npz --key-seed 42 --out @-hidden", 0);
         // The folder, its table, and a copy of the table; without the seed and with it.
-        fs::copy(
-            at(&format!("{name}-hidden/items.parquet")),
-            at(&format!("{name}-moved.parquet")),
-        )
-        .unwrap();
-        for input in [
-            "@-hidden",
-            "@-hidden/items.parquet",
-            "@-moved.parquet",
-            "@-hidden --key-seed 42",
-        ] {
+        fs::copy(at(&format!("{name}-hidden/items.parquet")), at(&format!("{name}-moved.parquet")))
+            .unwrap();
+        for input in
+            ["@-hidden", "@-hidden/items.parquet", "@-moved.parquet", "@-hidden --key-seed 42"]
+        {
             let out = format!("{name}-again.npz");
             run(&format!("array xor {input} --out @-again.npz"), 0);
-            assert_eq!(
-                fs::read(at(&out)).unwrap(),
-                fs::read(at(&format!("{name}.npz"))).unwrap()
-            );
+            assert_eq!(fs::read(at(&out)).unwrap(), fs::read(at(&format!("{name}.npz"))).unwrap());
         }
         run("array xor @-hidden --out @-plain", 0);
         let ended = run("array xor @-plain --out no.npz", 2);
         assert!(ended.stderr.contains("xor needs a key"), "{}", ended.stderr);
         let ended = run("array xor @-hidden --key-seed 7 --out no.npz", 2);
         assert!(
-            ended
-                .stderr
-                .contains("the input is XORed with the seed 42 already"),
+            ended.stderr.contains("the input is XORed with the seed 42 already"),
             "{}",
             ended.stderr
         );
         let ended = run("array xor @.npz @-hidden --out no.npz", 2);
-        assert!(
-            ended.stderr.contains("two items are called"),
-            "{}",
-            ended.stderr
-        );
+        assert!(ended.stderr.contains("two items are called"), "{}", ended.stderr);
     }
     let ended = swathe(folder.path(), "array xor one.npz mixed-hidden --out no.npz").expect(2);
     assert!(
@@ -370,18 +272,11 @@ fn results_are_lists_in_the_table() {
 
     let folder = tempfile::tempdir().unwrap();
     let matrix = Array::new(vec![2, 2], vec![1.0f32, 4.0, 9.0, 16.0]).unwrap();
-    save(
-        folder.path(),
-        "in.npz",
-        &[("a".to_owned(), matrix), ("b".to_owned(), floats(&[]))],
-    );
+    save(folder.path(), "in.npz", &[("a".to_owned(), matrix), ("b".to_owned(), floats(&[]))]);
     swathe(folder.path(), "array map sqrt in.npz --out run").expect(0);
     let batches = crate::program::table(&folder.path().join("run/items.parquet"));
     let data = batches[0].column_by_name("data").unwrap().as_list::<i64>();
-    assert_eq!(
-        data.value(0).as_primitive::<Float32Type>().values(),
-        &[1.0, 2.0, 3.0, 4.0]
-    );
+    assert_eq!(data.value(0).as_primitive::<Float32Type>().values(), &[1.0, 2.0, 3.0, 4.0]);
     assert_eq!(data.value_length(1), 0);
     // The result can be an input again, with its shapes.
     swathe(folder.path(), "array map square run --out again.npz").expect(0);
@@ -396,9 +291,11 @@ fn several_list_columns_need_a_name() {
     use std::sync::Arc;
 
     let folder = tempfile::tempdir().unwrap();
-    let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<UInt32Type, _, _>([Some(
-        vec![Some(1), Some(2)],
-    )]));
+    let lists: ArrayRef =
+        Arc::new(ListArray::from_iter_primitive::<UInt32Type, _, _>([Some(vec![
+            Some(1),
+            Some(2),
+        ])]));
     let columns = [("left", lists.clone()), ("right", lists)];
     let batch = RecordBatch::try_from_iter(columns).unwrap();
     let file = fs::File::create(folder.path().join("two.parquet")).unwrap();
@@ -407,18 +304,12 @@ fn several_list_columns_need_a_name() {
     writer.close().unwrap();
     let ended = swathe(folder.path(), "array xor two.parquet --key 1 --out x.npz").expect(2);
     assert!(
-        ended
-            .stderr
-            .contains(r#"several columns hold lists, ["left", "right"]"#)
+        ended.stderr.contains(r#"several columns hold lists, ["left", "right"]"#)
             && ended.stderr.contains("--column left"),
         "{}",
         ended.stderr
     );
-    swathe(
-        folder.path(),
-        "array xor two.parquet --key 1 --column right --out x.npz",
-    )
-    .expect(0);
+    swathe(folder.path(), "array xor two.parquet --key 1 --column right --out x.npz").expect(0);
     let result = read(&folder.path().join("x.npz"), "0");
     assert_eq!(*result.elements(), Elements::from(vec![0u32, 3]));
 }
@@ -433,22 +324,12 @@ fn one_cut_file_among_many_fails_alone() {
     let bytes = fs::read(at("b.npy")).unwrap();
     fs::write(at("b.npy"), &bytes[..bytes.len() - 3]).unwrap();
     fs::write(at("d.npy"), b"no array").unwrap();
-    swathe(
-        folder.path(),
-        "array map sqrt a.npy b.npy c.npy d.npy --out run",
-    )
-    .expect(1);
+    swathe(folder.path(), "array map sqrt a.npy b.npy c.npy d.npy --out run").expect(1);
     let failed = failures(&at("run"));
-    let failed: Vec<_> = failed
-        .iter()
-        .map(|(row, id, kind, _)| (*row, id.as_str(), kind.as_str()))
-        .collect();
+    let failed: Vec<_> =
+        failed.iter().map(|(row, id, kind, _)| (*row, id.as_str(), kind.as_str())).collect();
     assert_eq!(failed, [(1, "b", "failed"), (3, "d", "failed")]);
-    swathe(
-        folder.path(),
-        "array map sqrt a.npy b.npy c.npy d.npy --out x.npz",
-    )
-    .expect(1);
+    swathe(folder.path(), "array map sqrt a.npy b.npy c.npy d.npy --out x.npz").expect(1);
     assert_eq!(names(&at("x.npz")), ["a", "c"]);
     swathe(folder.path(), "array map sqrt a.npy absent.npy --out y.npz").expect(2);
 }
@@ -463,29 +344,13 @@ fn products_are_numpys() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/write_products.py");
-    python::run(
-        std::process::Command::new(interpreter)
-            .arg(script)
-            .arg(folder.path()),
-    );
-    swathe(
-        folder.path(),
-        "array matmul left.npz --with right.npz --out out.npz",
-    )
-    .expect(0);
-    swathe(
-        folder.path(),
-        "array matmul left.npz --with right.npz --out run",
-    )
-    .expect(0);
+    python::run(std::process::Command::new(interpreter).arg(script).arg(folder.path()));
+    swathe(folder.path(), "array matmul left.npz --with right.npz --out out.npz").expect(0);
+    swathe(folder.path(), "array matmul left.npz --with right.npz --out run").expect(0);
     let names = names(&at("expected.npz"));
     assert_eq!(names.len(), 400);
     for name in names {
-        assert_eq!(
-            read(&at("out.npz"), &name),
-            read(&at("expected.npz"), &name),
-            "{name}"
-        );
+        assert_eq!(read(&at("out.npz"), &name), read(&at("expected.npz"), &name), "{name}");
     }
 }
 
@@ -495,11 +360,7 @@ fn what_is_not_written_is_refused_with_what_is() {
     npy::save(&folder.path().join("a.npy"), &floats(&[4.0])).unwrap();
     for out in ["x.npy", "x.parquet"] {
         let ended = swathe(folder.path(), &format!("array map sqrt a.npy --out {out}")).expect(2);
-        assert!(
-            ended.stderr.contains("a name that ends in .npz"),
-            "{}",
-            ended.stderr
-        );
+        assert!(ended.stderr.contains("a name that ends in .npz"), "{}", ended.stderr);
         assert!(!folder.path().join(out).exists());
     }
 }
@@ -513,25 +374,13 @@ fn nan_is_counted_and_answers_are_verified() {
     ];
     save(folder.path(), "in.npz", &items);
     let ended = swathe(folder.path(), "array map sqrt in.npz --verify 2 --out run").expect(0);
-    assert!(
-        ended.stderr.contains("3 elements that became NaN"),
-        "{}",
-        ended.stderr
-    );
-    assert!(
-        ended.stderr.contains("2 problems solved again, all agree"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("3 elements that became NaN"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("2 problems solved again, all agree"), "{}", ended.stderr);
     let report = json(&folder.path().join("run/report.json"));
     assert_eq!(report["figures"]["elements that became NaN"], 3);
     assert_eq!(report["report"]["verification"]["n_checked"], 2);
     let ended = swathe(folder.path(), "array map sqrt in.npz --out out.npz").expect(0);
-    assert!(
-        ended.stderr.contains("3 elements that became NaN"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("3 elements that became NaN"), "{}", ended.stderr);
     assert_eq!(ended.stdout, "out.npz\n");
 }
 
@@ -543,10 +392,7 @@ fn nothing_to_do_is_done() {
     swathe(folder.path(), "array map sqrt in.npz --out run --resume").expect(0);
     for name in ["items", "timing", "failures"] {
         let path = folder.path().join(format!("run/{name}.parquet"));
-        let n_rows: usize = crate::program::table(&path)
-            .iter()
-            .map(|batch| batch.num_rows())
-            .sum();
+        let n_rows: usize = crate::program::table(&path).iter().map(|batch| batch.num_rows()).sum();
         assert_eq!(n_rows, 0);
     }
     swathe(folder.path(), "array map sqrt in.npz --out out.npz").expect(0);
@@ -558,10 +404,8 @@ fn nothing_to_do_is_done() {
 fn names_that_lead_out_of_the_folder_are_not_written() {
     let folder = tempfile::tempdir().unwrap();
     let mut random = Random(1);
-    let mut items = vec![
-        ("../a".to_owned(), random.floats(&[3])),
-        ("b".to_owned(), random.floats(&[3])),
-    ];
+    let mut items =
+        vec![("../a".to_owned(), random.floats(&[3])), ("b".to_owned(), random.floats(&[3]))];
     save(folder.path(), "in.npz", &items);
     let ended = swathe(folder.path(), "array map abs in.npz --out out.npz").expect(0);
     let told = "written under another: \"../a\" as \"a\"";
@@ -571,10 +415,6 @@ fn names_that_lead_out_of_the_folder_are_not_written() {
     items.push(("a".to_owned(), random.floats(&[3])));
     save(folder.path(), "in.npz", &items);
     let ended = swathe(folder.path(), "array map abs in.npz --out two.npz").expect(2);
-    assert!(
-        ended.stderr.contains("would both be written as \"a\""),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("would both be written as \"a\""), "{}", ended.stderr);
     assert!(!folder.path().join("two.npz").exists());
 }

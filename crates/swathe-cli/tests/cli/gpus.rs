@@ -30,21 +30,15 @@ fn has_gpu(folder: &Path) -> bool {
 
 fn bytes(folder: &Path) {
     let mut random = Random(5);
-    let items: Vec<_> = (0..120)
-        .map(|k| (format!("item{k}"), random.bytes(k * 37 % 900)))
-        .collect();
+    let items: Vec<_> =
+        (0..120).map(|k| (format!("item{k}"), random.bytes(k * 37 % 900))).collect();
     save(folder, "bytes.npz", &items);
 }
 
 fn floats(folder: &Path) {
     let mut random = Random(6);
     let items: Vec<_> = (0..80)
-        .map(|k| {
-            (
-                format!("item{k}"),
-                random.floats(&[1 + k % 9, 1 + k * 7 % 40]),
-            )
-        })
+        .map(|k| (format!("item{k}"), random.floats(&[1 + k % 9, 1 + k * 7 % 40])))
         .collect();
     save(folder, "floats.npz", &items);
 }
@@ -74,18 +68,11 @@ fn a_forced_device_gives_the_same_table() {
             let ended = with(folder, &[SOFTWARE, ("SWATHE_GPUS", copies)], &line).expect(0);
             assert!(ended.stderr.contains("taken by "), "{}", ended.stderr);
             assert!(ended.stderr.contains("all agree"), "{}", ended.stderr);
-            assert_eq!(
-                result_hash(&folder.join(&cpu)),
-                result_hash(&folder.join(&gpu)),
-                "{line}"
-            );
+            assert_eq!(result_hash(&folder.join(&cpu)), result_hash(&folder.join(&gpu)), "{line}");
             let report = json(&folder.join(&gpu).join("report.json"));
             let report = &report["report"];
             let n_devices = report["devices"].as_array().unwrap().len();
-            assert_eq!(
-                n_devices.to_string(),
-                (1 + copies.parse::<usize>().unwrap()).to_string()
-            );
+            assert_eq!(n_devices.to_string(), (1 + copies.parse::<usize>().unwrap()).to_string());
             let taken = report["routes"][0]["devices"].as_array().unwrap().iter();
             let taken = taken.filter(|part| part["device"] != "cpu");
             let n_taken: u64 = taken.map(|part| part["n_lanes"].as_u64().unwrap()).sum();
@@ -103,11 +90,7 @@ fn what_has_no_kernels_runs_on_the_cpu_and_says_so() {
     }
     let line = "lattice analyze --size 3x3 --out run --device gpu";
     let ended = with(folder, &[SOFTWARE], line).expect(0);
-    assert!(
-        ended.stderr.contains("nothing here has kernels"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("nothing here has kernels"), "{}", ended.stderr);
 }
 
 #[test]
@@ -133,22 +116,14 @@ fn without_a_device_the_cpu_runs_and_one_line_says_why() {
         let line = format!("{line} --out {out} --device gpu");
         let ended = with(folder, &variables, &line).expect(0);
         let lines: Vec<&str> = ended.stderr.lines().collect();
-        assert_eq!(
-            lines.len(),
-            1 + cpu.stderr.lines().count(),
-            "{}",
-            ended.stderr
-        );
+        assert_eq!(lines.len(), 1 + cpu.stderr.lines().count(), "{}", ended.stderr);
         assert!(
             lines[0].starts_with("no graphics processor, all runs on the CPU: "),
             "{}",
             lines[0]
         );
         assert!(lines[0].contains(why), "{}", lines[0]);
-        assert_eq!(
-            result_hash(&folder.join("cpu")),
-            result_hash(&folder.join(&out))
-        );
+        assert_eq!(result_hash(&folder.join("cpu")), result_hash(&folder.join(&out)));
     }
     // A user who did not request a device and has none gets no message about it.
     if has_gpu(folder) {
@@ -168,19 +143,13 @@ fn a_device_that_is_not_there_is_bad_usage() {
     let line = "array xor bytes.npz --key-seed 7 --out run --device gpu:0,7";
     let ended = with(folder, &[SOFTWARE, ("SWATHE_GPUS", "2")], line).expect(2);
     assert!(
-        ended
-            .stderr
-            .contains("asks for gpu:7, but there are only gpu:0 to gpu:1"),
+        ended.stderr.contains("asks for gpu:7, but there are only gpu:0 to gpu:1"),
         "{}",
         ended.stderr
     );
     assert!(!folder.join("run").exists());
     let ended = with(folder, &[SOFTWARE, ("SWATHE_GPUS", "none")], line).expect(2);
-    assert!(
-        ended.stderr.contains("SWATHE_GPUS is 'none'"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("SWATHE_GPUS is 'none'"), "{}", ended.stderr);
 }
 
 /// Products may differ in their last bits between devices, so each size has a fixed placement.
@@ -193,9 +162,7 @@ fn a_placement_is_decided_once_and_kept() {
     }
     let mut random = Random(7);
     let mut side = |name: &str, shape: fn(usize) -> [usize; 2]| {
-        let items: Vec<_> = (0..60)
-            .map(|k| (format!("p{k}"), random.floats(&shape(k))))
-            .collect();
+        let items: Vec<_> = (0..60).map(|k| (format!("p{k}"), random.floats(&shape(k)))).collect();
         save(folder, name, &items);
     };
     side("a.npz", |k| [4 + k % 30, 8]);
@@ -250,10 +217,7 @@ fn a_lost_device_is_told_and_costs_nothing() {
         let line = format!("{line} --out run{k} --device gpu --progress plain");
         let ended = with(folder, &[SOFTWARE, ("SWATHE_FAULTS", rule)], &line).expect(0);
         assert!(ended.stderr.contains(told), "{rule}: {}", ended.stderr);
-        assert_eq!(
-            result_hash(&folder.join("cpu")),
-            result_hash(&folder.join(format!("run{k}")))
-        );
+        assert_eq!(result_hash(&folder.join("cpu")), result_hash(&folder.join(format!("run{k}"))));
     }
 }
 
@@ -262,26 +226,14 @@ fn devices_are_listed_with_reasons() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let none = with(folder, &[NO_VULKAN], "devices").expect(0);
-    assert!(
-        none.stdout.contains("gpu    none: VK_ICD_FILENAMES names"),
-        "{}",
-        none.stdout
-    );
+    assert!(none.stdout.contains("gpu    none: VK_ICD_FILENAMES names"), "{}", none.stdout);
     if !has_gpu(folder) {
         return;
     }
     let refused = swathe(folder, "devices").expect(0);
-    assert!(
-        refused.stdout.contains("is not used: a software device"),
-        "{}",
-        refused.stdout
-    );
+    assert!(refused.stdout.contains("is not used: a software device"), "{}", refused.stdout);
     let two = with(folder, &[SOFTWARE, ("SWATHE_GPUS", "2")], "devices").expect(0);
-    assert!(
-        two.stdout.contains("gpu:0  ") && two.stdout.contains("gpu:1  "),
-        "{}",
-        two.stdout
-    );
+    assert!(two.stdout.contains("gpu:0  ") && two.stdout.contains("gpu:1  "), "{}", two.stdout);
     assert_eq!(two.stderr, "");
 }
 
@@ -313,22 +265,10 @@ fn transport_on_a_device_agrees_with_the_cpu() {
     swathe(folder, synth).expect(0);
     let line = "ot frames/pairs.csv --out run --device gpu --verify 4 --epsilon 5e-3";
     let ended = with(folder, &[SOFTWARE], line).expect(0);
-    assert!(
-        ended.stderr.contains("taken by cpu 0, gpu:0 4"),
-        "{}",
-        ended.stderr
-    );
-    assert!(
-        ended.stderr.contains("4 problems solved again, all agree"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("taken by cpu 0, gpu:0 4"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("4 problems solved again, all agree"), "{}", ended.stderr);
     // Problems that need more precision than the kernels have are planned for the CPU.
     let sharp = "ot frames/pairs.csv --out sharp --device gpu --epsilon 1e-4";
     let ended = with(folder, &[SOFTWARE], sharp).expect(0);
-    assert!(
-        ended.stderr.contains("nothing here has kernels"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("nothing here has kernels"), "{}", ended.stderr);
 }

@@ -66,25 +66,17 @@ fn killed_and_resumed(n_moments: u64) {
         assert_eq!(after[..before.len()], before, "what was announced stays");
         let different: HashSet<&u64> = after.iter().collect();
         assert_eq!(different.len() as u64, N_ITEMS);
-        assert_eq!(
-            after.len() as u64,
-            N_ITEMS,
-            "nothing announced is done again"
-        );
+        assert_eq!(after.len() as u64, N_ITEMS, "nothing announced is done again");
         let report = json(&run.join("report.json"));
         assert_eq!(report["n_before"], before.len());
-        for entry in std::fs::read_dir(&run)
-            .unwrap()
-            .chain(std::fs::read_dir(run.join("parts")).unwrap())
+        for entry in
+            std::fs::read_dir(&run).unwrap().chain(std::fs::read_dir(run.join("parts")).unwrap())
         {
             let name = entry.unwrap().file_name().into_string().unwrap();
             assert!(!name.ends_with(".tmp"), "{name} is left behind");
         }
     }
-    assert!(
-        n_cut_short > n_moments / 5,
-        "{n_cut_short} were in the middle"
-    );
+    assert!(n_cut_short > n_moments / 5, "{n_cut_short} were in the middle");
 }
 
 #[test]
@@ -106,16 +98,10 @@ fn what_is_finished_is_safe_while_one_problem_takes_long() {
     let line = "array map sqrt in.npz --threads 2 --out slow";
     let run = folder.path().join("slow");
     let mut child = start(folder.path(), "slow@item:59=300s", line);
-    wait_for("all but the slow one are announced", || {
-        announced(&run).len() as u64 == N_ITEMS - 1
-    });
+    wait_for("all but the slow one are announced", || announced(&run).len() as u64 == N_ITEMS - 1);
     child.kill().unwrap();
     child.wait().unwrap();
-    let resumed = start(
-        folder.path(),
-        SLOW,
-        &format!("{line} --progress json --resume"),
-    );
+    let resumed = start(folder.path(), SLOW, &format!("{line} --progress json --resume"));
     let ended = Ended::of(resumed.wait_with_output().unwrap()).expect(0);
     assert_eq!(json(&run.join("report.json"))["n_before"], N_ITEMS - 1);
     // All figures are of the whole run.
@@ -154,11 +140,7 @@ fn ctrl_c_and_sigterm_keep_what_is_finished() {
         assert_eq!(json(&run.join("run.json"))["state"], "interrupted");
         let report = json(&run.join("report.json"));
         let n_solved = report["report"]["counts"]["n_solved"].as_u64().unwrap();
-        assert_eq!(
-            announced(&run).len() as u64,
-            n_solved,
-            "all that is finished"
-        );
+        assert_eq!(announced(&run).len() as u64, n_solved, "all that is finished");
         assert!(n_solved < N_ITEMS);
         let ended = swathe(folder.path(), &line).expect(2);
         assert!(ended.stderr.contains("add --resume"), "{}", ended.stderr);
@@ -175,11 +157,7 @@ fn a_second_process_is_turned_away() {
     let first = start(folder.path(), "slow%100=60ms:seed=1", &line);
     wait_for("a part is announced", || !announced(&run).is_empty());
     let second = swathe(folder.path(), &format!("{line} --resume")).expect(4);
-    assert!(
-        second.stderr.contains("another process is writing run"),
-        "{}",
-        second.stderr
-    );
+    assert!(second.stderr.contains("another process is writing run"), "{}", second.stderr);
     swathe(folder.path(), &line).expect(2);
     Ended::of(first.wait_with_output().unwrap()).expect(0);
     assert_eq!(result_hash(&run), hash);
@@ -201,11 +179,7 @@ fn every_store_fault_is_mended() {
     }
     let line = format!("{LINE} --out refused");
     let ended = swathe_with(folder.path(), "SWATHE_FAULTS", "oom%100:store", &line).expect(4);
-    assert!(
-        ended.stderr.contains("refused/parts/000000.parquet"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("refused/parts/000000.parquet"), "{}", ended.stderr);
     swathe(folder.path(), &format!("{line} --resume")).expect(0);
     assert_eq!(result_hash(&folder.path().join("refused")), hash);
 }
@@ -216,11 +190,7 @@ fn a_torn_last_line_costs_its_part_alone() {
     let run = folder.path().join("whole");
     let manifest = run.join("manifest.jsonl");
     let text = std::fs::read(&manifest).unwrap();
-    let last = text[..text.len() - 1]
-        .iter()
-        .rposition(|&byte| byte == b'\n')
-        .unwrap()
-        + 1;
+    let last = text[..text.len() - 1].iter().rposition(|&byte| byte == b'\n').unwrap() + 1;
     for n_kept in [last + 1, (last + text.len()) / 2, text.len() - 1] {
         std::fs::write(&manifest, &text[..n_kept]).unwrap();
         let n_before = announced(&run).len();
@@ -237,11 +207,7 @@ fn output_that_vanishes_is_named() {
     let (folder, _) = folder_and_hash();
     for name in ["manifest.jsonl", "parts/000000.parquet", "parts", ""] {
         let run = folder.path().join("run");
-        let child = start(
-            folder.path(),
-            "slow%100=40ms:seed=1",
-            &format!("{LINE} --out run"),
-        );
+        let child = start(folder.path(), "slow%100=40ms:seed=1", &format!("{LINE} --out run"));
         wait_for("a part is announced", || !announced(&run).is_empty());
         let path = run.join(name);
         match path.is_dir() {
@@ -251,11 +217,7 @@ fn output_that_vanishes_is_named() {
         }
         let ended = Ended::of(child.wait_with_output().unwrap()).expect(4);
         let named = format!("run/{name}");
-        assert!(
-            ended.stderr.contains(named.trim_end_matches('/')),
-            "{}",
-            ended.stderr
-        );
+        assert!(ended.stderr.contains(named.trim_end_matches('/')), "{}", ended.stderr);
         let _ = std::fs::remove_dir_all(&run);
     }
 }

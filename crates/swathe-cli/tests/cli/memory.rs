@@ -25,9 +25,8 @@ fn peak_bytes(folder: &Path, line: &str) -> (Ended, u64) {
 /// Many small arrays, one that takes about half the memory, and one that cannot fit.
 fn skewed(folder: &Path, cap_mib: usize, large_mib: usize) {
     let mut random = Random(6);
-    let mut items: Vec<(String, Array)> = (0..200)
-        .map(|k| (format!("small{k}"), random.floats(&[20_000])))
-        .collect();
+    let mut items: Vec<(String, Array)> =
+        (0..200).map(|k| (format!("small{k}"), random.floats(&[20_000]))).collect();
     // Repeated content, because random content would take longer to make than the test.
     let tile: Vec<f32> = (0..1 << 16).map(|_| random.below(1 << 20) as f32).collect();
     let large = |mib: usize| {
@@ -49,20 +48,10 @@ fn a_file_is_made_within_the_memory() {
         let line = format!("array map square in.npz --memory {cap_mib}MiB {flags} --out out.npz");
         let (ended, peak_bytes) = peak_bytes(folder.path(), &line);
         let ended = ended.expect(1);
-        assert!(
-            ended.stderr.contains("failed: giant: it needs"),
-            "{}",
-            ended.stderr
-        );
+        assert!(ended.stderr.contains("failed: giant: it needs"), "{}", ended.stderr);
         let peak_mib = peak_bytes >> 20;
-        assert!(
-            peak_mib > cap_mib as u64 / 2,
-            "{peak_mib} MiB in the process"
-        );
-        assert!(
-            peak_mib <= cap_mib as u64 + 64,
-            "{peak_mib} MiB in the process"
-        );
+        assert!(peak_mib > cap_mib as u64 / 2, "{peak_mib} MiB in the process");
+        assert!(peak_mib <= cap_mib as u64 + 64, "{peak_mib} MiB in the process");
     }
 }
 
@@ -78,17 +67,11 @@ fn into_folder(cap_mib: usize, flags: &str) -> u64 {
     let failures = failures(&run);
     assert_eq!(failures.len(), 1, "{failures:?}");
     let (row, id, kind, _) = &failures[0];
-    assert_eq!(
-        (*row, id.as_str(), kind.as_str()),
-        (133, "giant", "too_large")
-    );
+    assert_eq!((*row, id.as_str(), kind.as_str()), (133, "giant", "too_large"));
     let report = json(&run.join("report.json"));
     let counted_mib = report["report"]["memory"]["peak_bytes"].as_u64().unwrap() >> 20;
     assert!(counted_mib <= cap_mib as u64, "{counted_mib} MiB counted");
-    assert!(
-        counted_mib >= cap_mib as u64 / 3,
-        "{counted_mib} MiB counted"
-    );
+    assert!(counted_mib >= cap_mib as u64 / 3, "{counted_mib} MiB counted");
     peak_bytes >> 20
 }
 
@@ -96,10 +79,7 @@ fn into_folder(cap_mib: usize, flags: &str) -> u64 {
 fn a_run_folder_is_made_within_the_memory() {
     for (cap_mib, flags) in [(64, ""), (256, "--batch-size 3")] {
         let peak_mib = into_folder(cap_mib, flags);
-        assert!(
-            peak_mib <= cap_mib as u64 + 64,
-            "{peak_mib} MiB in the process"
-        );
+        assert!(peak_mib <= cap_mib as u64 + 64, "{peak_mib} MiB in the process");
     }
 }
 
@@ -112,22 +92,12 @@ fn early_results_wait_within_the_memory() {
         |shape: &[usize]| Array::new(shape.to_vec(), vec![1.0f32; shape.iter().product()]).unwrap();
     let operands = |first: &[usize], others: &[usize]| -> Vec<(String, Array)> {
         let shapes = std::iter::once(first).chain((0..600).map(|_| others));
-        let named = shapes
-            .enumerate()
-            .map(|(k, shape)| (format!("p{k}"), ones(shape)));
+        let named = shapes.enumerate().map(|(k, shape)| (format!("p{k}"), ones(shape)));
         named.collect()
     };
     // One mebibyte each, compressed to almost nothing.
-    save(
-        folder.path(),
-        "left.npz",
-        &operands(&[2048, 2048], &[512, 1]),
-    );
-    save(
-        folder.path(),
-        "right.npz",
-        &operands(&[2048, 2048], &[1, 512]),
-    );
+    save(folder.path(), "left.npz", &operands(&[2048, 2048], &[512, 1]));
+    save(folder.path(), "right.npz", &operands(&[2048, 2048], &[1, 512]));
     let line = "array matmul left.npz --with right.npz --memory 128MiB --threads 2 --device cpu --out out.npz";
     let (ended, peak_bytes) = peak_bytes(folder.path(), line);
     ended.expect(0);
@@ -148,9 +118,8 @@ fn every_verb_on_arrays_stays_within_the_memory() {
     let bytes: Vec<(String, Array)> = (0..100).map(|k| (format!("b{k}"), tile.clone())).collect();
     save(folder.path(), "bytes.npz", &bytes);
     let floats = random.floats(&[512, 512]);
-    let floats: Vec<(String, Array)> = (0..100)
-        .map(|k| (format!("f{k}"), floats.clone()))
-        .collect();
+    let floats: Vec<(String, Array)> =
+        (0..100).map(|k| (format!("f{k}"), floats.clone())).collect();
     save(folder.path(), "floats.npz", &floats);
     for (name, line) in [
         ("xor", "xor bytes.npz --key-seed 1"),
@@ -220,11 +189,7 @@ fn pairs_are_solved_within_the_memory() {
         .collect();
     save(folder.path(), "frames.npz", &frames);
     for k in 0..1000 {
-        table += &format!(
-            "p{k},frames.npz:f{},frames.npz:f{}\n",
-            k % 200,
-            (k * 7 + 1) % 200
-        );
+        table += &format!("p{k},frames.npz:f{},frames.npz:f{}\n", k % 200, (k * 7 + 1) % 200);
     }
     std::fs::write(folder.path().join("pairs.csv"), table).unwrap();
     let line = "ot pairs.csv --memory 256MiB --threads 2 --tolerance 1e-2 --out run";
@@ -337,11 +302,7 @@ fn tasks_stay_within_the_memory() {
             format!(r#""t{k}": {{"train": [{sample}, {sample}], "test": [{sample}]}}"#)
         })
         .collect();
-    std::fs::write(
-        folder.path().join("tasks.json"),
-        format!("{{{}}}", tasks.join(",")),
-    )
-    .unwrap();
+    std::fs::write(folder.path().join("tasks.json"), format!("{{{}}}", tasks.join(","))).unwrap();
     let program = "def solve_a(I):\n    O = vmirror(I)\n    return O\n";
     std::fs::write(folder.path().join("p.py"), program).unwrap();
     for (tasks, code) in [("large.json", 1), ("tasks.json", 0)] {
@@ -368,16 +329,9 @@ fn calls_that_build_much_stay_within_the_memory() {
     let line = "arc --programs p.py --tasks task.json --threads 4 --memory 256MiB --out run";
     let (ended, peak_bytes) = peak_bytes(folder.path(), line);
     let ended = ended.expect(0);
-    assert!(
-        !ended.stderr.contains("ended in an error"),
-        "{}",
-        ended.stderr
-    );
+    assert!(!ended.stderr.contains("ended in an error"), "{}", ended.stderr);
     let peak_mib = peak_bytes >> 20;
-    assert!(
-        (100..=256 + 64).contains(&peak_mib),
-        "{peak_mib} MiB in the process"
-    );
+    assert!((100..=256 + 64).contains(&peak_mib), "{peak_mib} MiB in the process");
 }
 
 #[test]
@@ -390,15 +344,7 @@ fn programs_that_do_not_fit_are_refused() {
     std::fs::write(folder.path().join("p.py"), programs).unwrap();
     let line = "arc --programs p.py --tasks task.json --memory 1MiB --out run";
     let ended = Ended::of(command(folder.path(), line).output().unwrap()).expect(2);
-    assert!(
-        ended.stderr.contains("4000 programs alone take"),
-        "{}",
-        ended.stderr
-    );
-    assert!(
-        ended.stderr.contains("hint: give --memory"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("4000 programs alone take"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("hint: give --memory"), "{}", ended.stderr);
     assert!(!folder.path().join("run").exists());
 }

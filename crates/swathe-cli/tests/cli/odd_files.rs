@@ -28,19 +28,9 @@ fn fifos_and_devices_are_refused_by_name() {
     let task = r#"{"train":[{"input":[[1]],"output":[[1]]}],"test":[{"input":[[1]]}]}"#;
     fs::write(folder.path().join("task.json"), task).unwrap();
     fs::write(folder.path().join("own.py"), "def a(I):\n    return I\n").unwrap();
-    for name in [
-        "in.npy",
-        "f.npz",
-        "in.parquet",
-        "in.csv",
-        "in.py",
-        "in.json",
-        "in.toml",
-        "in.tif",
-    ] {
-        let made = Command::new("mkfifo")
-            .arg(folder.path().join(name))
-            .status();
+    for name in ["in.npy", "f.npz", "in.parquet", "in.csv", "in.py", "in.json", "in.toml", "in.tif"]
+    {
+        let made = Command::new("mkfifo").arg(folder.path().join(name)).status();
         assert!(made.unwrap().success());
     }
     std::os::unix::fs::symlink("/dev/zero", folder.path().join("zero.npy")).unwrap();
@@ -56,10 +46,7 @@ fn fifos_and_devices_are_refused_by_name() {
         ("ot in.parquet --out run", "a FIFO"),
         ("ot in.tif --out run", "a FIFO"),
         ("lattice path in.csv --out run", "a FIFO"),
-        (
-            "lattice analyze --size 3x3 --blocked-file in.csv --out run",
-            "a FIFO",
-        ),
+        ("lattice analyze --size 3x3 --blocked-file in.csv --out run", "a FIFO"),
         ("arc --programs in.py --tasks task.json --out run", "a FIFO"),
         ("arc --programs own.py --tasks in.json --out run", "a FIFO"),
     ] {
@@ -69,20 +56,14 @@ fn fifos_and_devices_are_refused_by_name() {
         assert!(!folder.path().join("run").exists(), "{line}");
     }
     // Only this frame fails.
-    let plain = [(
-        "plain".to_owned(),
-        crate::program::Random(1).floats(&[8, 8]),
-    )];
+    let plain = [("plain".to_owned(), crate::program::Random(1).floats(&[8, 8]))];
     save(folder.path(), "frames.npz", &plain);
     let table = "pair_id,src,tgt\na,frames.npz:plain,in.npy\nb,frames.npz:plain,frames.npz:plain\n";
     fs::write(folder.path().join("pairs.csv"), table).unwrap();
     ended_in_time(folder.path(), "ot pairs.csv --out frames").expect(1);
     let failures = crate::program::failures(&folder.path().join("frames"));
     assert_eq!(failures.len(), 1);
-    assert!(
-        failures[0].3.contains("a FIFO, not a regular file"),
-        "{failures:?}"
-    );
+    assert!(failures[0].3.contains("a FIFO, not a regular file"), "{failures:?}");
 }
 
 #[test]
@@ -96,11 +77,7 @@ fn long_lines_are_not_printed_in_whole() {
         fs::write(folder.path().join("bad.py"), text).unwrap();
         let ended = swathe(folder.path(), "arc explain --programs bad.py").expect(1);
         assert!(ended.stderr.len() < 1000, "{name}: {}", ended.stderr.len());
-        assert!(
-            ended.stderr.contains("bad.py:2:"),
-            "{name}: {}",
-            ended.stderr
-        );
+        assert!(ended.stderr.contains("bad.py:2:"), "{name}: {}", ended.stderr);
     }
 }
 
@@ -109,22 +86,11 @@ fn warnings_of_one_kind_are_counted_and_not_all_printed() {
     let folder = tempfile::tempdir().unwrap();
     let columns: Vec<String> = (0..100_000).map(|k| format!("c{k}")).collect();
     let fields = vec!["1"; columns.len()].join(",");
-    let table = format!(
-        "id,size,from,to,{}\na,3x3,0,8,{fields}\n",
-        columns.join(",")
-    );
+    let table = format!("id,size,from,to,{}\na,3x3,0,8,{fields}\n", columns.join(","));
     fs::write(folder.path().join("wide.csv"), table).unwrap();
     let ended = swathe(folder.path(), "lattice path wide.csv").expect(0);
     let warnings: Vec<&str> = ended.stderr.lines().collect();
     assert_eq!(warnings.len(), 6, "{}", ended.stderr);
-    assert!(
-        warnings[4].contains("\"c4\" is not used"),
-        "{}",
-        warnings[4]
-    );
-    assert!(
-        warnings[5].ends_with("and 99995 more columns are not used"),
-        "{}",
-        warnings[5]
-    );
+    assert!(warnings[4].contains("\"c4\" is not used"), "{}", warnings[4]);
+    assert!(warnings[5].ends_with("and 99995 more columns are not used"), "{}", warnings[5]);
 }

@@ -31,19 +31,14 @@ fn solved(folder: &Path) -> Pair {
 
 fn numbers(npz: &Npz, name: &str) -> Vec<f64> {
     let mut all = Vec::new();
-    npz.for_each_number(name, &mut |some| all.extend_from_slice(some))
-        .unwrap();
+    npz.for_each_number(name, &mut |some| all.extend_from_slice(some)).unwrap();
     all
 }
 
 fn judged(folder: &Path, answer: &str) -> Value {
     let line = format!("ot check a.npy b.npy {answer} {SETTINGS} --json");
     let ended = swathe(folder, &line).expect(0);
-    assert!(
-        ended.stderr.contains("above the minimum"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("above the minimum"), "{}", ended.stderr);
     serde_json::from_str(&ended.stdout).unwrap()
 }
 
@@ -51,11 +46,7 @@ fn judged(folder: &Path, answer: &str) -> Value {
 fn potentials_of_a_run_are_on_the_frame_and_pass() {
     let folder = tempfile::tempdir().unwrap();
     let pair = solved(folder.path());
-    let settings = Settings {
-        epsilon: 2e-3,
-        potentials: true,
-        ..Settings::default()
-    };
+    let settings = Settings { epsilon: 2e-3, potentials: true, ..Settings::default() };
     let solution = solve(&pair, &settings).unwrap();
     let wanted = lift_potentials(&solution, &pair.source, &pair.target).unwrap();
     let npz = Npz::open(&folder.path().join("run/fields/p.npz")).unwrap();
@@ -126,12 +117,7 @@ fn answers_that_do_not_fit_are_refused() {
     fs::write(at("dead.csv"), "row,col,mass\n0,0,0.1\n").unwrap();
     fs::write(at("text.csv"), "row,col,mass\n0,0,much\n").unwrap();
     let few = Array::new(vec![7], vec![0.0; 7]).unwrap();
-    save(
-        &at("few.npz"),
-        [("f", &few), ("g", &few)],
-        Compression::Stored,
-    )
-    .unwrap();
+    save(&at("few.npz"), [("f", &few), ("g", &few)], Compression::Stored).unwrap();
     for (answer, words) in [
         ("--plan lacks.csv", "row, mass"),
         ("--plan outside.csv", "(0, 5000)"),
@@ -141,10 +127,7 @@ fn answers_that_do_not_fit_are_refused() {
         ("--plan plan.txt", "plan.txt"),
         ("--potentials few.npz", "7 values along the source"),
         ("--potentials few.npy", "npz"),
-        (
-            "--potentials a.npy b.npy --plan dead.csv",
-            "cannot be used with",
-        ),
+        ("--potentials a.npy b.npy --plan dead.csv", "cannot be used with"),
         ("", "required"),
     ] {
         let line = format!("ot check a.npy b.npy {answer} {SETTINGS}");

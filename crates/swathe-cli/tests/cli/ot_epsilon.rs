@@ -70,25 +70,14 @@ fn pairs_without_mass_are_counted_apart() {
     let data = folder.path().join("data");
     fs::create_dir(&data).unwrap();
     for (time, radius) in [8.0, 8.0, -1.0, -1.0].into_iter().enumerate() {
-        discs(
-            &data.join(format!("{time}.npy")),
-            &[(40.0, 30.0 + time as f64, radius)],
-        );
+        discs(&data.join(format!("{time}.npy")), &[(40.0, 30.0 + time as f64, radius)]);
     }
     let ended = swathe(folder.path(), "ot data --out run").expect(0);
-    assert!(
-        ended.stderr.contains("ot: 1 solved, 2 without mass in "),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("ot: 1 solved, 2 without mass in "), "{}", ended.stderr);
     let page = fs::read_to_string(folder.path().join("run/report.html")).unwrap();
     assert!(page.contains("1 of 3 problems solved, 2 without mass"));
     let ended = swathe(folder.path(), "report run --text").expect(0);
-    assert!(
-        ended.stdout.contains("ot: 1 solved, 2 without mass"),
-        "{}",
-        ended.stdout
-    );
+    assert!(ended.stdout.contains("ot: 1 solved, 2 without mass"), "{}", ended.stdout);
 }
 
 #[test]
@@ -98,18 +87,12 @@ fn a_pair_across_a_missing_frame_is_named_as_two_steps() {
     fs::create_dir(&data).unwrap();
     let mut rows = String::from("path,frame_index\n");
     for time in [0, 1, 3] {
-        discs(
-            &data.join(format!("t{time}.npy")),
-            &[(40.0, 30.0 + f64::from(time), 8.0)],
-        );
+        discs(&data.join(format!("t{time}.npy")), &[(40.0, 30.0 + f64::from(time), 8.0)]);
         rows += &format!("data/t{time}.npy,{time}\n");
     }
     fs::write(folder.path().join("frames.csv"), rows).unwrap();
     for (line, what) in [
-        (
-            "ot frames.csv --order-by frame_index --out by_table",
-            "frame_index",
-        ),
+        ("ot frames.csv --order-by frame_index --out by_table", "frame_index"),
         ("ot data --out by_folder", "the names of frames"),
     ] {
         let ended = swathe(folder.path(), line).expect(0);
@@ -165,10 +148,7 @@ fn an_epsilon_outside_of_the_proved_range_is_refused() {
                 "what 1.09e-6 is with --coord-scale auto",
             ],
         ),
-        (
-            "--epsilon 0.5",
-            ["a blur of 67.88 px", "1.09e-5 to 3.00e-2", "--epsilon auto"],
-        ),
+        ("--epsilon 0.5", ["a blur of 67.88 px", "1.09e-5 to 3.00e-2", "--epsilon auto"]),
     ] {
         let line = format!("ot data --out run {flags}");
         let ended = swathe(folder.path(), &line).expect(2);
@@ -179,11 +159,7 @@ fn an_epsilon_outside_of_the_proved_range_is_refused() {
     }
     let line = "ot check data/0.npy data/1.npy --potentials data/0.npy data/0.npy --epsilon 0.5 --relaxation 10";
     let ended = swathe(folder.path(), line).expect(2);
-    assert!(
-        ended.stderr.contains("a blur of 67.88 px"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("a blur of 67.88 px"), "{}", ended.stderr);
     // The same blur as 1e-3, in pixels.
     let line = "ot data --out run --epsilon 9.2 --coord-scale 1 --relaxation 92160";
     swathe(folder.path(), line).expect(0);

@@ -23,20 +23,10 @@ fn frames(folder: &Path) -> Vec<Frame> {
     let good = series(2, SHAPE);
     save_npy(&folder.join("a.npy"), &good[0]);
     save_npy(&folder.join("b.npy"), &good[1]);
-    for (name, value) in [
-        ("nan", f64::NAN),
-        ("inf", f64::INFINITY),
-        ("negative", -1.0),
-    ] {
-        save_npy(
-            &folder.join(format!("{name}.npy")),
-            &with_pixel(&good[0], value),
-        );
+    for (name, value) in [("nan", f64::NAN), ("inf", f64::INFINITY), ("negative", -1.0)] {
+        save_npy(&folder.join(format!("{name}.npy")), &with_pixel(&good[0], value));
     }
-    save_npy(
-        &folder.join("empty.npy"),
-        &Frame::new(20, 30, vec![0.0; 600]).unwrap(),
-    );
+    save_npy(&folder.join("empty.npy"), &Frame::new(20, 30, vec![0.0; 600]).unwrap());
     save_npy(&folder.join("small.npy"), &series(1, Shape::new(10, 30))[0]);
     fs::write(folder.join("zero.png"), "").unwrap();
     fs::write(folder.join("text.png"), "this is no picture").unwrap();
@@ -45,25 +35,12 @@ fn frames(folder: &Path) -> Vec<Frame> {
     fs::create_dir(folder.join("folder.png")).unwrap();
     let whole = fs::read(folder.join("a.npy")).unwrap();
     fs::write(folder.join("cut.npy"), &whole[..whole.len() / 2]).unwrap();
-    let rgb: Vec<u8> = bytes_of(&good[0], 9)
-        .iter()
-        .flat_map(|&v| [v, v, v])
-        .collect();
+    let rgb: Vec<u8> = bytes_of(&good[0], 9).iter().flat_map(|&v| [v, v, v]).collect();
     let eight = png::BitDepth::Eight;
-    save_png(
-        &folder.join("rgb.png"),
-        SHAPE,
-        png::ColorType::Rgb,
-        eight,
-        &rgb,
-    );
+    save_png(&folder.join("rgb.png"), SHAPE, png::ColorType::Rgb, eight, &rgb);
     let cube = Array::new(vec![2, 3, 4], vec![1.0f32; 24]).unwrap();
     let row = Array::new(vec![1, 3], vec![1.0f32; 3]).unwrap();
-    save(
-        folder,
-        "many.npz",
-        &[("cube".to_owned(), cube), ("row".to_owned(), row)],
-    );
+    save(folder, "many.npz", &[("cube".to_owned(), cube), ("row".to_owned(), row)]);
     let masks = "frame_id,mask_rle,mask_height_px,mask_width_px\nm,\"[1, 2]\",20,30\n";
     fs::write(folder.join("masks.csv"), masks).unwrap();
     good
@@ -74,11 +51,7 @@ fn bad_pairs_fail_alone_and_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let good = frames(folder.path());
     let cases = [
-        (
-            "nan",
-            "nan.npy",
-            "nan_pixel: source ./nan.npy: pixel (4, 7) is not a number",
-        ),
+        ("nan", "nan.npy", "nan_pixel: source ./nan.npy: pixel (4, 7) is not a number"),
         ("inf", "inf.npy", "infinite_pixel: "),
         ("negative", "negative.npy", "negative_pixel: "),
         ("missing", "nowhere.npy", "missing_frame: "),
@@ -89,19 +62,11 @@ fn bad_pairs_fail_alone_and_by_name() {
         ("folder", "folder.png", "unreadable_frame: "),
         ("cut", "cut.npy", "damaged_frame: "),
         ("rgb", "rgb.png", "not_grey: "),
-        (
-            "shape",
-            "small.npy",
-            "unequal_shapes: source is 10x30, target is 20x30",
-        ),
+        ("shape", "small.npy", "unequal_shapes: source is 10x30, target is 20x30"),
         ("which", "many.npz", "which_frame: "),
         ("member", "many.npz:other", "missing_frame: "),
         ("cube", "many.npz:cube", "which_frame: "),
-        (
-            "mask",
-            "masks.csv:m",
-            "bad_mask: source ./masks.csv:m: line 2: mask_rle has runs of 3",
-        ),
+        ("mask", "masks.csv:m", "bad_mask: source ./masks.csv:m: line 2: mask_rle has runs of 3"),
         ("no mask", "masks.csv:n", "missing_frame: "),
     ];
     let mut table =
@@ -115,11 +80,7 @@ fn bad_pairs_fail_alone_and_by_name() {
     for crop in ["union", "fixed"] {
         let line = format!("ot ./pairs.csv --fields npz --crop {crop} --out {crop}");
         let ended = swathe(folder.path(), &line).expect(1);
-        assert!(
-            ended.stderr.contains("18 problems without an answer"),
-            "{}",
-            ended.stderr
-        );
+        assert!(ended.stderr.contains("18 problems without an answer"), "{}", ended.stderr);
         let run = folder.path().join(crop);
         let failures = failures(&run);
         let mut expected = cases.to_vec();
@@ -144,10 +105,7 @@ fn bad_pairs_fail_alone_and_by_name() {
     let table = "pair_id,src,tgt\ngood,a.npy,b.npy\n";
     fs::write(folder.path().join("one.csv"), table).unwrap();
     swathe(folder.path(), "ot one.csv --epsilon 1e-3 --out one").expect(0);
-    assert_same(
-        &folder.path().join("one"),
-        &solved(&good, &Settings::default()),
-    );
+    assert_same(&folder.path().join("one"), &solved(&good, &Settings::default()));
 }
 
 #[test]
@@ -158,19 +116,11 @@ fn an_empty_cell_fails_its_pair_alone() {
     fs::write(folder.path().join("pairs.csv"), table).unwrap();
     swathe(folder.path(), "ot pairs.csv --out run").expect(1);
     let run = folder.path().join("run");
-    let told: Vec<(String, String)> = failures(&run)
-        .into_iter()
-        .map(|(_, id, _, message)| (id, message))
-        .collect();
+    let told: Vec<(String, String)> =
+        failures(&run).into_iter().map(|(_, id, _, message)| (id, message)).collect();
     let expected = [
-        (
-            "row 3",
-            "empty_cell: source frame: row 3: the cell pair_id is empty",
-        ),
-        (
-            "x",
-            "empty_cell: target frame: row 4: the cell tgt is empty",
-        ),
+        ("row 3", "empty_cell: source frame: row 3: the cell pair_id is empty"),
+        ("x", "empty_cell: target frame: row 4: the cell tgt is empty"),
     ];
     assert_eq!(told.len(), expected.len(), "{told:?}");
     for ((id, message), (name, start)) in told.iter().zip(expected) {
@@ -186,22 +136,13 @@ fn unusable_inputs_and_flags_are_told_with_a_hint() {
     frames(folder.path());
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     write("missing_column.csv", "pair_id,src\nx,a.npy\n");
-    write(
-        "duplicate.csv",
-        "pair_id,src,tgt\nx,a.npy,b.npy\ny,a.npy,b.npy\nx,b.npy,a.npy\n",
-    );
+    write("duplicate.csv", "pair_id,src,tgt\nx,a.npy,b.npy\ny,a.npy,b.npy\nx,b.npy,a.npy\n");
     write("ragged.csv", "pair_id,src,tgt\nx,a.npy\n");
-    write(
-        "width.csv",
-        "pair_id,src,tgt,um_per_px\nx,a.npy,b.npy,wide\n",
-    );
+    write("width.csv", "pair_id,src,tgt,um_per_px\nx,a.npy,b.npy,wide\n");
     write("reserved.csv", "pair_id,src,tgt,cost\nx,a.npy,b.npy,3\n");
     write("broken.parquet", "PAR1 this is none");
     write("mask_columns.csv", "mask_rle,mask_height_px\n4,2\n");
-    write(
-        "mask_extent.csv",
-        "mask_rle,mask_height_px,mask_width_px\n4,two,2\n",
-    );
+    write("mask_extent.csv", "mask_rle,mask_height_px,mask_width_px\n4,two,2\n");
     write("notes.txt", "hello");
     write("ot.toml", "[ot]\nepsilom = 1\n");
     write("pairs.csv", "pair_id,src,tgt\nx,a.npy,b.npy\n");
@@ -285,14 +226,7 @@ fn settings_come_from_flags_variables_and_the_file() {
     assert!(numbers(&folder.path().join("flag"), "mass_transported")[0] <= 1.0);
     // Balanced transport of unequal masses has no plan.
     let ended = swathe(folder.path(), "ot pairs.csv --out balanced").expect(1);
-    assert!(
-        ended.stderr.contains("1 problem without an answer"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("1 problem without an answer"), "{}", ended.stderr);
     let failures = failures(&folder.path().join("balanced"));
-    assert!(
-        failures[0].3.starts_with("unequal_masses: "),
-        "{failures:?}"
-    );
+    assert!(failures[0].3.starts_with("unequal_masses: "), "{failures:?}");
 }

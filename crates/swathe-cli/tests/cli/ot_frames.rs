@@ -89,18 +89,16 @@ pub(crate) fn solved(frames: &[Frame], settings: &Settings) -> Vec<(Solution, Su
 pub(crate) fn numbers(run: &Path, name: &str) -> Vec<f64> {
     let mut all = Vec::new();
     for batch in table(&run.join("pairs.parquet")) {
-        let column = batch
-            .column_by_name(name)
-            .unwrap_or_else(|| panic!("no {name}"));
+        let column = batch.column_by_name(name).unwrap_or_else(|| panic!("no {name}"));
         let column = arrow::compute::cast(column, &arrow::datatypes::DataType::Float64).unwrap();
         let values = column.as_primitive::<Float64Type>();
-        all.extend((0..values.len()).map(|at| {
-            if values.is_valid(at) {
-                values.value(at)
-            } else {
-                f64::NAN
-            }
-        }));
+        all.extend(
+            (0..values.len()).map(
+                |at| {
+                    if values.is_valid(at) { values.value(at) } else { f64::NAN }
+                },
+            ),
+        );
     }
     all
 }
@@ -109,16 +107,10 @@ pub(crate) fn numbers(run: &Path, name: &str) -> Vec<f64> {
 pub(crate) fn texts(run: &Path, name: &str) -> Vec<String> {
     let mut all = Vec::new();
     for batch in table(&run.join("pairs.parquet")) {
-        let column = batch
-            .column_by_name(name)
-            .unwrap_or_else(|| panic!("no {name}"));
+        let column = batch.column_by_name(name).unwrap_or_else(|| panic!("no {name}"));
         let values = column.as_string::<i32>();
         all.extend((0..values.len()).map(|at| {
-            if values.is_valid(at) {
-                values.value(at).to_owned()
-            } else {
-                String::new()
-            }
+            if values.is_valid(at) { values.value(at).to_owned() } else { String::new() }
         }));
     }
     all

@@ -69,9 +69,7 @@ fn folders_in_natural_order() {
             }
         }
         let run = run(folder.path(), &format!("{kind}/"));
-        let ids: Vec<String> = (0..11)
-            .map(|t| format!("frame{t}-frame{}", t + 1))
-            .collect();
+        let ids: Vec<String> = (0..11).map(|t| format!("frame{t}-frame{}", t + 1)).collect();
         assert_eq!(texts(&run, "pair_id"), ids);
         assert_same(&run, &expected);
         let figures = &json(&run.join("report.json"))["figures"];
@@ -155,15 +153,10 @@ fn masks_listed_and_compressed() {
     assert_eq!(texts(&rows, "pair_id"), ["0-1", "1-2", "2-3", "3-4"]);
     assert_same(&rows, &expected);
     let named = run(folder.path(), "packed.csv");
-    assert_eq!(
-        texts(&named, "pair_id"),
-        ["t0-t1", "t1-t2", "t2-t3", "t3-t4"]
-    );
+    assert_eq!(texts(&named, "pair_id"), ["t0-t1", "t1-t2", "t2-t3", "t3-t4"]);
     assert_same(&named, &expected);
-    let halves: Vec<f64> = numbers(&named, "displacement_max_px")
-        .iter()
-        .map(|px| px * 0.5)
-        .collect();
+    let halves: Vec<f64> =
+        numbers(&named, "displacement_max_px").iter().map(|px| px * 0.5).collect();
     assert_eq!(numbers(&named, "displacement_max_um"), halves);
     let table = "pair_id,src,tgt\nx,packed.csv:t0,listed.csv:1\n";
     fs::write(folder.path().join("pairs.csv"), table).unwrap();
@@ -185,11 +178,8 @@ fn labels_become_masks() {
                 .enumerate()
                 .map(|(at, &v)| if v == 0 && at % 3 == 0 { other } else { v })
                 .collect();
-            let color = if kind == "grey" {
-                png::ColorType::Grayscale
-            } else {
-                png::ColorType::Indexed
-            };
+            let color =
+                if kind == "grey" { png::ColorType::Grayscale } else { png::ColorType::Indexed };
             let path = inside.join(format!("{t}.png"));
             save_png(&path, SHAPE, color, png::BitDepth::Eight, &data);
         }
@@ -207,10 +197,7 @@ fn tables_carry_their_columns() {
         .enumerate()
         .map(|(t, frame)| {
             let shape = vec![SHAPE.h_px, SHAPE.w_px];
-            (
-                format!("t{t}"),
-                Array::new(shape, frame.density.clone()).unwrap(),
-            )
+            (format!("t{t}"), Array::new(shape, frame.density.clone()).unwrap())
         })
         .collect();
     fs::create_dir(folder.path().join("sub")).unwrap();
@@ -275,36 +262,16 @@ fn tables_carry_their_columns() {
     let um = numbers(&from_csv, "displacement_mean_um");
     assert_eq!(um[0], numbers(&from_csv, "displacement_mean_px")[0] * 0.65);
     assert!(um[1].is_nan());
-    for field in schema
-        .fields()
-        .iter()
-        .filter(|f| !first[4..9].contains(&f.name().as_str()))
-    {
-        assert!(
-            field.metadata().contains_key("description"),
-            "{}",
-            field.name()
-        );
+    for field in schema.fields().iter().filter(|f| !first[4..9].contains(&f.name().as_str())) {
+        assert!(field.metadata().contains_key("description"), "{}", field.name());
     }
-    assert_eq!(
-        schema.field_with_name("cost_px2").unwrap().metadata()["unit"],
-        "px^2"
-    );
+    assert_eq!(schema.field_with_name("cost_px2").unwrap().metadata()["unit"], "px^2");
 
     let columns: Vec<(&str, ArrayRef)> = vec![
-        (
-            "src",
-            Arc::new(StringArray::from(vec!["stack.npz:t0", "stack.npz:t1"])),
-        ),
-        (
-            "tgt",
-            Arc::new(StringArray::from(vec!["stack.npz:t1", "stack.npz:t2"])),
-        ),
+        ("src", Arc::new(StringArray::from(vec!["stack.npz:t0", "stack.npz:t1"]))),
+        ("tgt", Arc::new(StringArray::from(vec!["stack.npz:t1", "stack.npz:t2"]))),
         ("pair_id", Arc::new(Int32Array::from(vec![10, 11]))),
-        (
-            "when",
-            Arc::new(TimestampMillisecondArray::from(vec![Some(5), None])),
-        ),
+        ("when", Arc::new(TimestampMillisecondArray::from(vec![Some(5), None]))),
         ("good", Arc::new(BooleanArray::from(vec![true, false]))),
     ];
     let pairs = RecordBatch::try_from_iter(columns).unwrap();
@@ -318,16 +285,9 @@ fn tables_carry_their_columns() {
     let batch = &table(&from_parquet.join("pairs.parquet"))[0];
     for name in ["when", "good"] {
         let carried = batch.column_by_name(name).unwrap();
-        assert_eq!(
-            carried.as_ref(),
-            pairs.column_by_name(name).unwrap().as_ref()
-        );
+        assert_eq!(carried.as_ref(), pairs.column_by_name(name).unwrap().as_ref());
     }
-    assert!(
-        numbers(&from_parquet, "displacement_mean_um")
-            .iter()
-            .all(|um| *um > 0.0)
-    );
+    assert!(numbers(&from_parquet, "displacement_mean_um").iter().all(|um| *um > 0.0));
 }
 
 #[test]
@@ -354,38 +314,22 @@ fn a_background_is_noticed_and_taken_off() {
     let as_it_is = swathe(folder.path(), "ot . --epsilon 1e-3 --out with").expect(0);
     let told = "2 of the pairs have mass on more than 75 % of their pixels";
     assert!(as_it_is.stderr.contains(told), "{}", as_it_is.stderr);
-    assert!(
-        as_it_is.stderr.contains("--background auto"),
-        "{}",
-        as_it_is.stderr
-    );
-    assert!(
-        moved("with").iter().all(|px| *px < 1.0),
-        "{:?}",
-        moved("with")
-    );
+    assert!(as_it_is.stderr.contains("--background auto"), "{}", as_it_is.stderr);
+    assert!(moved("with").iter().all(|px| *px < 1.0), "{:?}", moved("with"));
     fs::create_dir(folder.path().join("runs")).unwrap();
     let line = "ot . --epsilon 1e-3 --background auto --out runs/without";
     let without = swathe(folder.path(), line).expect(0);
     assert!(!without.stderr.contains("background"), "{}", without.stderr);
     let known = 1.5f64.hypot(0.7);
     let near = |px: &f64| (px / known - 1.0).abs() < 0.03;
-    assert!(
-        moved("runs/without").iter().all(near),
-        "{:?}",
-        moved("runs/without")
-    );
+    assert!(moved("runs/without").iter().all(near), "{:?}", moved("runs/without"));
     let settings = &json(&folder.path().join("runs/without/run.json"))["settings"];
     assert_eq!(settings["background"], "auto");
     // A resumed run and a picture read the frames in the same way.
     swathe(folder.path(), &format!("{line} --resume")).expect(0);
     swathe(folder.path(), "ot show runs/without 0-1 -o pair.png").expect(0);
     let both = swathe(folder.path(), "ot . --background 40 --label 3 --out x").expect(2);
-    assert!(
-        both.stderr.contains("exclude each other"),
-        "{}",
-        both.stderr
-    );
+    assert!(both.stderr.contains("exclude each other"), "{}", both.stderr);
     let bad = swathe(folder.path(), "ot . --background dark --out x").expect(2);
     assert!(bad.stderr.contains("write auto"), "{}", bad.stderr);
 }

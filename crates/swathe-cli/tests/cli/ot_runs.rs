@@ -26,10 +26,7 @@ fn many_pairs(folder: &Path) -> String {
     let mut table = "pair_id,src,tgt\n".to_owned();
     let mut random = Random(8);
     for k in 0..N_PAIRS {
-        let shape = Shape::new(
-            16 + random.below(40) as usize,
-            20 + random.below(60) as usize,
-        );
+        let shape = Shape::new(16 + random.below(40) as usize, 20 + random.below(60) as usize);
         let pair = synth::embryo_pair(shape, k as u64, synth::Change::default());
         save_npy(&folder.join(format!("{k}a.npy")), &pair.source);
         save_npy(&folder.join(format!("{k}b.npy")), &pair.target);
@@ -73,9 +70,8 @@ fn values(run: &Path) -> HashMap<String, String> {
             let named = schema.fields().iter().zip(batch.columns());
             let kept = named
                 .filter(|(field, _)| !field.name().starts_with("crop_") && field.name() != "row");
-            let row: Vec<String> = kept
-                .map(|(_, column)| array_value_to_string(column, at).unwrap())
-                .collect();
+            let row: Vec<String> =
+                kept.map(|(_, column)| array_value_to_string(column, at).unwrap()).collect();
             values.insert(ids.value(at).to_owned(), row.join(";"));
         }
     }
@@ -124,11 +120,7 @@ fn maps_and_plans_lie_on_the_original_frame() {
     let frames = series(2, Shape::new(26, 40));
     save_npy(&folder.path().join("a.npy"), &frames[0]);
     save_npy(&folder.path().join("b.npy"), &frames[1]);
-    fs::write(
-        folder.path().join("pairs.csv"),
-        "pair_id,src,tgt\n.x/y,a.npy,b.npy\n",
-    )
-    .unwrap();
+    fs::write(folder.path().join("pairs.csv"), "pair_id,src,tgt\n.x/y,a.npy,b.npy\n").unwrap();
     let pair = Pair::new(frames[0].clone(), frames[1].clone());
     for (pool, precision) in [(1, "f32"), (3, "f64"), (2, "auto")] {
         let settings = Settings {
@@ -189,11 +181,7 @@ fn maps_and_plans_lie_on_the_original_frame() {
         let rows_run = folder.path().join(format!("rows{pool}"));
         assert_eq!(texts(&rows_run, "fields_path"), ["fields/%2Ex%2Fy.parquet"]);
         let rows = &table(&rows_run.join("fields/%2Ex%2Fy.parquet"))[0];
-        let place = |name: &str| {
-            rows.column_by_name(name)
-                .unwrap()
-                .as_primitive::<UInt32Type>()
-        };
+        let place = |name: &str| rows.column_by_name(name).unwrap().as_primitive::<UInt32Type>();
         let number = |name: &str| {
             let column = rows.column_by_name(name).unwrap();
             arrow::compute::cast(column, &arrow::datatypes::DataType::Float64).unwrap()
@@ -214,26 +202,14 @@ fn maps_and_plans_lie_on_the_original_frame() {
         let links = table(&run.join("coupling/%2Ex%2Fy.parquet"));
         let mut at = 0;
         for batch in &links {
-            let place = |name: &str| {
-                batch
-                    .column_by_name(name)
-                    .unwrap()
-                    .as_primitive::<UInt32Type>()
-            };
-            let mass = batch
-                .column_by_name("mass")
-                .unwrap()
-                .as_primitive::<Float64Type>();
+            let place =
+                |name: &str| batch.column_by_name(name).unwrap().as_primitive::<UInt32Type>();
+            let mass = batch.column_by_name("mass").unwrap().as_primitive::<Float64Type>();
             for row in 0..batch.num_rows() {
                 let link = &solution.coupling[at];
                 assert_eq!(
-                    [
-                        place("src_y"),
-                        place("src_x"),
-                        place("tgt_y"),
-                        place("tgt_x")
-                    ]
-                    .map(|p| p.value(row)),
+                    [place("src_y"), place("src_x"), place("tgt_y"), place("tgt_x")]
+                        .map(|p| p.value(row)),
                     [link.src_y_px, link.src_x_px, link.tgt_y_px, link.tgt_x_px]
                 );
                 assert_eq!(mass.value(row), link.mass);
@@ -246,9 +222,8 @@ fn maps_and_plans_lie_on_the_original_frame() {
 
 fn names_in(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
-    let mut names: Vec<String> = entries
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -273,10 +248,7 @@ fn killed_and_resumed_runs_end_the_same() {
         let out = format!("run{moment}");
         let run = folder.path().join(&out);
         let line = format!("{line} --out {out}");
-        let mut child = command(folder.path(), &line)
-            .env("SWATHE_FAULTS", SLOW)
-            .spawn()
-            .unwrap();
+        let mut child = command(folder.path(), &line).env("SWATHE_FAULTS", SLOW).spawn().unwrap();
         std::thread::sleep(Duration::from_micros(random.below(wall_us)));
         child.kill().unwrap();
         child.wait().unwrap();
@@ -315,10 +287,7 @@ fn killed_and_resumed_runs_end_the_same() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(
-        json(&survey)["frames"].as_array().unwrap().len(),
-        2 * N_PAIRS
-    );
+    assert_eq!(json(&survey)["frames"].as_array().unwrap().len(), 2 * N_PAIRS);
     swathe(folder.path(), &format!("{line} --out survey --resume")).expect(0);
     assert_eq!(result_hash(&folder.path().join("survey")), hash);
 }
@@ -328,26 +297,11 @@ fn changed_frames_and_settings_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     many_pairs(folder.path());
     swathe(folder.path(), "ot pairs.csv --out run").expect(0);
-    let ended = swathe(
-        folder.path(),
-        "ot pairs.csv --epsilon 0.01 --out run --resume",
-    )
-    .expect(2);
-    assert!(
-        ended.stderr.contains("--epsilon: 0.001 then, 0.01 now"),
-        "{}",
-        ended.stderr
-    );
-    save_npy(
-        &folder.path().join("7a.npy"),
-        &series(1, Shape::new(30, 30))[0],
-    );
+    let ended = swathe(folder.path(), "ot pairs.csv --epsilon 0.01 --out run --resume").expect(2);
+    assert!(ended.stderr.contains("--epsilon: 0.001 then, 0.01 now"), "{}", ended.stderr);
+    save_npy(&folder.path().join("7a.npy"), &series(1, Shape::new(30, 30))[0]);
     let ended = swathe(folder.path(), "ot pairs.csv --out run --resume").expect(2);
-    assert!(
-        ended.stderr.contains("7a.npy: its contents changed"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("7a.npy: its contents changed"), "{}", ended.stderr);
 }
 
 #[test]
@@ -372,18 +326,10 @@ fn plans_are_explained_and_answers_verified() {
     let folder = tempfile::tempdir().unwrap();
     many_pairs(folder.path());
     let ended = swathe(folder.path(), "ot pairs.csv --out run --explain").expect(0);
-    assert!(
-        ended.stdout.starts_with("30 problems in "),
-        "{}",
-        ended.stdout
-    );
+    assert!(ended.stdout.starts_with("30 problems in "), "{}", ended.stdout);
     assert!(!folder.path().join("run").exists());
     let ended = swathe(folder.path(), "ot pairs.csv --out run --verify 5").expect(0);
-    assert!(
-        ended.stderr.contains("problems solved again, all agree"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("problems solved again, all agree"), "{}", ended.stderr);
 }
 
 #[test]
@@ -394,13 +340,7 @@ fn pairs_that_do_not_converge_are_solved_with_a_warning() {
         "ot pairs.csv --epsilon 1e-4 --relaxation 10 --tolerance 1e-7 --max-iterations 1 --out run";
     let ended = swathe(folder.path(), line).expect(0);
     assert!(ended.stderr.contains("warning: "), "{}", ended.stderr);
-    assert!(
-        ended
-            .stderr
-            .contains("stopped at --max-iterations 1 before"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("stopped at --max-iterations 1 before"), "{}", ended.stderr);
     let run = folder.path().join("run");
     assert!(texts(&run, "status").contains(&"max_iterations".to_owned()));
     assert!(numbers(&run, "residual").iter().any(|r| *r > 1e-7));
@@ -418,16 +358,8 @@ fn maps_that_cannot_be_written_end_the_run() {
     let mut shell = Command::new("sh");
     shell.args(["-c", &limited]);
     let ended = Ended::of(in_folder(shell, folder.path()).output().unwrap()).expect(4);
-    assert!(
-        ended.stderr.contains("cannot write run/fields/"),
-        "{}",
-        ended.stderr
-    );
-    swathe(
-        folder.path(),
-        &format!("{line} --fields npz --out run --resume"),
-    )
-    .expect(0);
+    assert!(ended.stderr.contains("cannot write run/fields/"), "{}", ended.stderr);
+    swathe(folder.path(), &format!("{line} --fields npz --out run --resume")).expect(0);
     let (run, whole) = (folder.path().join("run"), folder.path().join("whole"));
     assert_eq!(result_hash(&run), result_hash(&whole));
 }
@@ -460,10 +392,7 @@ fn maps_that_committed_pairs_rely_on_are_checked() {
         }
         let ended = swathe(folder.path(), "report run --check").expect(3);
         assert!(ended.stderr.contains(&name), "{}", ended.stderr);
-        let ended = swathe(
-            folder.path(),
-            &format!("{line} --out run --shard 1/2 --resume"),
-        );
+        let ended = swathe(folder.path(), &format!("{line} --out run --shard 1/2 --resume"));
         if is_noticed {
             let ended = ended.expect(2);
             assert!(ended.stderr.contains(&name), "{}", ended.stderr);
@@ -477,14 +406,9 @@ fn paths_of_files_are_no_results() {
     many_pairs(folder.path());
     swathe(folder.path(), "ot pairs.csv --out without --fields none").expect(0);
     swathe(folder.path(), "ot pairs.csv --out with --fields npz").expect(0);
-    let text = swathe(folder.path(), "report without with")
-        .expect(0)
-        .stdout;
+    let text = swathe(folder.path(), "report without with").expect(0).stdout;
     assert!(text.contains("rows that both have are the same"), "{text}");
-    assert!(
-        !text.contains("rows differ") && !text.contains("fields_path"),
-        "{text}"
-    );
+    assert!(!text.contains("rows differ") && !text.contains("fields_path"), "{text}");
 }
 
 /// By default ε is chosen, the displacement is debiased and has an error bar; with --raw-velocity
@@ -516,19 +440,12 @@ fn motion_is_debiased_by_default() {
         "translation_y_px",
         "strain_major",
     ] {
-        assert!(
-            numbers(&plain, name).iter().all(|v| v.is_finite()),
-            "{name}"
-        );
+        assert!(numbers(&plain, name).iter().all(|v| v.is_finite()), "{name}");
     }
     let (debiased, pulled) = ("displacement_p50_px", "displacement_raw_p50_px");
     assert_eq!(numbers(&plain, pulled), numbers(&raw, debiased));
     assert_ne!(numbers(&plain, debiased), numbers(&raw, debiased));
-    assert!(
-        numbers(&raw, "displacement_err_px")
-            .iter()
-            .all(|v| v.is_nan())
-    );
+    assert!(numbers(&raw, "displacement_err_px").iter().all(|v| v.is_nan()));
     let apart = run("--relaxation inf,10 --epsilon 1e-3", "apart");
     assert_eq!(numbers(&apart, "relaxation_tgt"), [10.0; 4]);
     assert_eq!(numbers(&apart, "relaxation"), [f64::INFINITY; 4]);

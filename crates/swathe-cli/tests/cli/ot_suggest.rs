@@ -43,12 +43,8 @@ fn flags(ended: &Ended) -> &str {
 #[test]
 fn known_shifts_are_recovered_with_what_is_suggested() {
     let folder = tempfile::tempdir().unwrap();
-    for (name, by) in [
-        ("a", (3.0, 0.0)),
-        ("b", (2.0, 4.0)),
-        ("c", (6.0, 4.0)),
-        ("d", (0.0, 12.0)),
-    ] {
+    for (name, by) in [("a", (3.0, 0.0)), ("b", (2.0, 4.0)), ("c", (6.0, 4.0)), ("d", (0.0, 12.0))]
+    {
         let data = folder.path().join(name);
         fs::create_dir(&data).unwrap();
         // Large and small: a low price costs the large one most.
@@ -63,10 +59,7 @@ fn known_shifts_are_recovered_with_what_is_suggested() {
         let found = medians_px(&folder.path().join(format!("run_{name}")))[0];
         assert!((found / shift - 1.0).abs() < 0.05, "{found} of {shift} px");
         // Every price that was tried is listed with its effect; the lowest loses motion.
-        for words in [
-            "transported",
-            "0.1 moves less and shows more growth: displacement ",
-        ] {
+        for words in ["transported", "0.1 moves less and shows more growth: displacement "] {
             assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
         }
     }
@@ -109,17 +102,10 @@ fn suggestions_take_the_input_as_a_run_does_and_can_be_kept() {
     fs::write(folder.path().join("frames.csv"), rows).unwrap();
     swathe(folder.path(), "ot suggest frames.csv").expect(2);
     let grouped = "frames.csv --group-by embryo_id --order-by frame_index";
-    fs::write(
-        folder.path().join("swathe.toml"),
-        "# mine\nthreads = 2\n[ot]\nfields = \"npz\"\n",
-    )
-    .unwrap();
+    fs::write(folder.path().join("swathe.toml"), "# mine\nthreads = 2\n[ot]\nfields = \"npz\"\n")
+        .unwrap();
     let ended = swathe(folder.path(), &format!("ot suggest {grouped} --apply")).expect(0);
-    assert!(
-        ended.stderr.contains("trying 4 pairs of 4"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("trying 4 pairs of 4"), "{}", ended.stderr);
     let words: Vec<&str> = flags(&ended).split_whitespace().collect();
     let kept = fs::read_to_string(folder.path().join("swathe.toml")).unwrap();
     let wanted = format!(
@@ -171,10 +157,7 @@ fn bad_ranges_and_missing_inputs_are_told() {
     for (line, words) in [
         ("data/pairs.csv --epsilon-min 0", "--epsilon-min is '0'"),
         ("data/pairs.csv --epsilon-min 1", "more than --epsilon-max"),
-        (
-            "data/pairs.csv --epsilon-max 1e-6 --epsilon-min 1e-7",
-            "proved",
-        ),
+        ("data/pairs.csv --epsilon-max 1e-6 --epsilon-min 1e-7", "proved"),
         ("data/pairs.csv --blur much", "--blur is 'much'"),
         ("missing.csv", "missing.csv"),
     ] {
@@ -192,11 +175,7 @@ fn pairs_that_cannot_be_tried_are_left_out() {
     fs::write(folder.path().join("data/series_00/frame_000.png"), "").unwrap();
     let line = "ot suggest data/pairs.csv --relaxation-min 1";
     let ended = swathe(folder.path(), line).expect(0);
-    assert!(
-        ended.stderr.contains("s00_t000 is left out"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("s00_t000 is left out"), "{}", ended.stderr);
     assert!(ended.stderr.contains("2/2"), "{}", ended.stderr);
     for time in 1..4 {
         let name = format!("data/series_00/frame_00{time}.png");

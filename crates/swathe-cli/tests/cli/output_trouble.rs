@@ -11,12 +11,7 @@ fn a_full_disk_costs_nothing_that_was_committed() {
     let mut random = Random(5);
     // One array is large, so that its part is larger than the others.
     let items: Vec<_> = (0..30)
-        .map(|k| {
-            (
-                format!("item{k}"),
-                random.floats(&[if k == 20 { 80_000 } else { 4000 }]),
-            )
-        })
+        .map(|k| (format!("item{k}"), random.floats(&[if k == 20 { 80_000 } else { 4000 }])))
         .collect();
     save(folder.path(), "in.npz", &items);
     let line = "array map square in.npz --threads 1 --batch-size 1 --memory 3MiB";
@@ -62,21 +57,14 @@ fn folders_that_cannot_be_made_are_named() {
 fn somebody_elses_folder_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     many_floats(folder.path());
-    for (name, file) in [
-        ("letters", "letters/dear.txt"),
-        ("cad", "cad/parts/wheel.stl"),
-    ] {
+    for (name, file) in [("letters", "letters/dear.txt"), ("cad", "cad/parts/wheel.stl")] {
         let file = folder.path().join(file);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(&file, "mine").unwrap();
         for flags in ["", " --resume", " --shard 1/2"] {
             let line = format!("array map sqrt in.npz --out {name}{flags}");
             let ended = swathe(folder.path(), &line).expect(2);
-            assert!(
-                ended.stderr.contains("is not a run folder"),
-                "{}",
-                ended.stderr
-            );
+            assert!(ended.stderr.contains("is not a run folder"), "{}", ended.stderr);
             assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
             assert_eq!(fs::read_dir(folder.path().join(name)).unwrap().count(), 1);
         }
@@ -97,10 +85,7 @@ fn damaged_parts_are_named() {
         flipped[whole.len() / 3] ^= 1;
         let damages: [(&str, Option<&[u8]>); 3] = [
             ("its contents are not what was written", Some(&flipped)),
-            (
-                "bytes, but was written with",
-                Some(&whole[..whole.len() / 2]),
-            ),
+            ("bytes, but was written with", Some(&whole[..whole.len() / 2])),
             ("it is gone", None),
         ];
         for (reason, contents) in damages {
@@ -125,43 +110,23 @@ fn a_run_of_other_settings_or_inputs_is_not_gone_on_with() {
     let run = |flags: &str| swathe(folder.path(), &format!("array map {flags} --out run"));
     run("add in.npz --operand 2").expect(0);
     let ended = run("add in.npz --operand 2").expect(2);
-    assert!(
-        ended.stderr.contains("holds a run already"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("holds a run already"), "{}", ended.stderr);
     for (flags, named) in [
-        (
-            "add in.npz --operand 3 --resume",
-            "--operand: 2 then, 3 now",
-        ),
-        (
-            "add in.npz --operand nan --resume",
-            "--operand: 2 then, \"NaN\" now",
-        ),
+        ("add in.npz --operand 3 --resume", "--operand: 2 then, 3 now"),
+        ("add in.npz --operand nan --resume", "--operand: 2 then, \"NaN\" now"),
         ("sqrt in.npz --resume", "--op: "),
         ("add in.npz --operand 2 --column x --resume", "--column: "),
     ] {
         let ended = run(flags).expect(2);
         assert!(ended.stderr.contains(named), "{}", ended.stderr);
     }
-    fs::copy(
-        folder.path().join("in.npz"),
-        folder.path().join("moved.npz"),
-    )
-    .unwrap();
+    fs::copy(folder.path().join("in.npz"), folder.path().join("moved.npz")).unwrap();
     run("add moved.npz --operand 2 --threads 1 --seed 9 --resume").expect(0);
     let mut random = Random(8);
-    let other: Vec<_> = (0..60)
-        .map(|k| (format!("item{k}"), random.floats(&[10])))
-        .collect();
+    let other: Vec<_> = (0..60).map(|k| (format!("item{k}"), random.floats(&[10]))).collect();
     save(folder.path(), "in.npz", &other);
     let ended = run("add in.npz --operand 2 --resume").expect(2);
-    assert!(
-        ended.stderr.contains("input in.npz: its contents changed"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("input in.npz: its contents changed"), "{}", ended.stderr);
 }
 
 /// The lines of a manifest as versions without checksums wrote them.
@@ -195,10 +160,8 @@ fn a_manifest_that_was_changed_loses_and_doubles_no_row() {
         swathe(folder.path(), &format!("{line} --shard {k}/2")).expect(0);
     }
     swathe(folder.path(), "merge shards").expect(0);
-    let runs = [
-        ("run", format!("{line} --resume")),
-        ("shards/shards/2-of-2", "merge shards".to_owned()),
-    ];
+    let runs =
+        [("run", format!("{line} --resume")), ("shards/shards/2-of-2", "merge shards".to_owned())];
     for (run, line) in runs {
         let run = folder.path().join(run);
         let hash = result_hash(&run);
@@ -284,12 +247,7 @@ fn links_in_a_run_folder_lead_nowhere() {
     refused(&format!("{line} sharded --shard 1/2"), "sharded/shards");
 
     // Files written by name replace a link; files that no run made are not removed.
-    for name in [
-        "live.json",
-        ".live.json.tmp",
-        "report.html",
-        "items.parquet",
-    ] {
+    for name in ["live.json", ".live.json.tmp", "report.html", "items.parquet"] {
         let _ = fs::remove_file(run.join(name));
         symlink("../victim/mine.txt", run.join(name)).unwrap();
     }
@@ -349,11 +307,7 @@ fn damage_is_found_before_runs_are_called_the_same() {
         assert!(ended.stdout.contains("damaged or gone"), "{}", ended.stdout);
         if name == "items.parquet" {
             let ended = swathe(folder.path(), "report a b").expect(2);
-            assert!(
-                ended.stderr.contains("b/items.parquet is damaged"),
-                "{}",
-                ended.stderr
-            );
+            assert!(ended.stderr.contains("b/items.parquet is damaged"), "{}", ended.stderr);
             assert!(!ended.stdout.contains("the same"), "{}", ended.stdout);
         }
         fs::write(&path, whole).unwrap();
@@ -377,20 +331,12 @@ fn a_lost_manifest_is_made_again_from_the_parts() {
     let mut before = announced(&run);
     before.sort_unstable();
     // A part whose process died before its outcomes were written.
-    fs::copy(
-        run.join("parts/000000.parquet"),
-        run.join("parts/000099.parquet"),
-    )
-    .unwrap();
+    fs::copy(run.join("parts/000000.parquet"), run.join("parts/000099.parquet")).unwrap();
     fs::remove_file(&manifest).unwrap();
     let ended = swathe(folder.path(), &format!("{line} --resume")).expect(0);
     let told = format!("manifest.jsonl was gone and was made again from {n_parts} parts");
     assert!(ended.stderr.contains(&told), "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("60 of them done before"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("60 of them done before"), "{}", ended.stderr);
     assert_eq!(result_hash(&run), hash);
     assert!(!run.join("parts/000099.parquet").exists());
     let mut after = announced(&run);

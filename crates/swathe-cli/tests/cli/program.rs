@@ -80,9 +80,7 @@ pub(crate) fn announced(run: &Path) -> Vec<u64> {
     let text = std::fs::read_to_string(run.join("manifest.jsonl")).unwrap_or_default();
     // Text after the last line break is an incomplete line.
     let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
-    let lines = whole
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap());
+    let lines = whole.lines().map(|line| serde_json::from_str(line).unwrap());
     lines
         .flat_map(|line: Value| line["problems"].as_array().unwrap().clone())
         .flat_map(|span| span[0].as_u64().unwrap()..span[1].as_u64().unwrap())
@@ -92,11 +90,7 @@ pub(crate) fn announced(run: &Path) -> Vec<u64> {
 pub(crate) fn table(path: &Path) -> Vec<RecordBatch> {
     let file = std::fs::File::open(path).unwrap();
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
-    reader
-        .build()
-        .unwrap()
-        .map(|batch| batch.unwrap())
-        .collect()
+    reader.build().unwrap().map(|batch| batch.unwrap()).collect()
 }
 
 /// `row`, `id`, `kind` and `message` of every failure.
@@ -108,12 +102,7 @@ pub(crate) fn failures(run: &Path) -> Vec<(u64, String, String, String)> {
             column.as_string::<i32>().value(at).to_owned()
         };
         let rows = batch.column_by_name("row").unwrap();
-        for (at, &row) in rows
-            .as_primitive::<UInt64Type>()
-            .values()
-            .iter()
-            .enumerate()
-        {
+        for (at, &row) in rows.as_primitive::<UInt64Type>().values().iter().enumerate() {
             failures.push((row, text("id", at), text("kind", at), text("message", at)));
         }
     }
@@ -134,9 +123,8 @@ impl Random {
 
     pub(crate) fn floats(&mut self, shape: &[usize]) -> Array {
         let n = shape.iter().product();
-        let data: Vec<f32> = (0..n)
-            .map(|_| (self.next() >> 40) as f32 / (1u64 << 24) as f32)
-            .collect();
+        let data: Vec<f32> =
+            (0..n).map(|_| (self.next() >> 40) as f32 / (1u64 << 24) as f32).collect();
         Array::new(shape.to_vec(), data).unwrap()
     }
 

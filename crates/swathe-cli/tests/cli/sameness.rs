@@ -93,22 +93,13 @@ fn tables_say_who_made_them_and_have_no_awkward_names() {
     let mut n_tables = 0;
     let demo = folder.path().join("swathe-demo");
     let runs = std::fs::read_dir(&demo).unwrap();
-    for run in runs
-        .map(|entry| entry.unwrap().path())
-        .filter(|run| run.join("run.json").exists())
-    {
+    for run in runs.map(|entry| entry.unwrap().path()).filter(|run| run.join("run.json").exists()) {
         let run_json = json(&run.join("run.json"));
         let made = &run_json["made"];
         for name in ["version", "command", "date", "host", "cpu"] {
-            assert!(
-                made[name].as_str().is_some_and(|text| !text.is_empty()),
-                "{name}: {made}"
-            );
+            assert!(made[name].as_str().is_some_and(|text| !text.is_empty()), "{name}: {made}");
         }
-        assert!(
-            made["command"].as_str().unwrap().starts_with("swathe "),
-            "{made}"
-        );
+        assert!(made["command"].as_str().unwrap().starts_with("swathe "), "{made}");
         for (name, value) in run_json["settings"].as_object().unwrap() {
             let text = value.as_str().unwrap_or_default();
             let is_finite = text.parse::<f64>().is_ok_and(f64::is_finite);
@@ -116,14 +107,8 @@ fn tables_say_who_made_them_and_have_no_awkward_names() {
         }
         let page = std::fs::read_to_string(run.join("report.html")).unwrap();
         assert!(page.contains(made["date"].as_str().unwrap()));
-        for path in std::fs::read_dir(&run)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-        {
-            if path
-                .extension()
-                .is_none_or(|extension| extension != "parquet")
-            {
+        for path in std::fs::read_dir(&run).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.extension().is_none_or(|extension| extension != "parquet") {
                 continue;
             }
             n_tables += 1;
@@ -132,22 +117,11 @@ fn tables_say_who_made_them_and_have_no_awkward_names() {
             let schema = reader.schema();
             for name in ["version", "command", "date", "host", "cpu"] {
                 let told = schema.metadata().get(&format!("swathe.{name}"));
-                assert_eq!(
-                    told.map(String::as_str),
-                    made[name].as_str(),
-                    "{}",
-                    path.display()
-                );
+                assert_eq!(told.map(String::as_str), made[name].as_str(), "{}", path.display());
             }
-            let names: Vec<&str> = schema
-                .fields()
-                .iter()
-                .map(|field| field.name().as_str())
-                .collect();
-            assert!(
-                !names.contains(&"index") && !names.contains(&"from"),
-                "{names:?}"
-            );
+            let names: Vec<&str> =
+                schema.fields().iter().map(|field| field.name().as_str()).collect();
+            assert!(!names.contains(&"index") && !names.contains(&"from"), "{names:?}");
             let stem = path.file_stem().unwrap().to_str().unwrap();
             match stem {
                 "timing" | "failures" => assert_eq!(names[..2], ["row", "id"]),

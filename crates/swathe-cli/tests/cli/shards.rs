@@ -21,10 +21,7 @@ fn three_shards_make_the_whole() {
     assert_eq!(ended.stdout, "run\n");
     let run = folder.path().join("run");
     assert_eq!(result_hash(&run), result_hash(&folder.path().join("whole")));
-    let n_timed: usize = table(&run.join("timing.parquet"))
-        .iter()
-        .map(|b| b.num_rows())
-        .sum();
+    let n_timed: usize = table(&run.join("timing.parquet")).iter().map(|b| b.num_rows()).sum();
     assert_eq!(n_timed, 60);
 
     let shard = run.join("shards/2-of-3/run.json");
@@ -32,11 +29,7 @@ fn three_shards_make_the_whole() {
     unfinished["state"] = "interrupted".into();
     std::fs::write(&shard, unfinished.to_string()).unwrap();
     let ended = swathe(folder.path(), "merge run").expect(2);
-    assert!(
-        ended.stderr.contains("shard 2/3 is not finished"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("shard 2/3 is not finished"), "{}", ended.stderr);
 
     let ended = swathe(folder.path(), "merge whole").expect(2);
     assert!(
@@ -47,30 +40,21 @@ fn three_shards_make_the_whole() {
         ended.stderr
     );
     let ended = swathe(folder.path(), &format!("{line} --out whole --shard 1/2")).expect(2);
-    assert!(
-        ended.stderr.contains("whole holds a run already"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("whole holds a run already"), "{}", ended.stderr);
 }
 
 #[test]
 fn there_may_be_more_shards_than_problems() {
     let folder = tempfile::tempdir().unwrap();
     let mut random = Random(1);
-    let mut items = vec![
-        ("a".to_owned(), random.floats(&[5])),
-        ("b".to_owned(), random.floats(&[2, 2])),
-    ];
+    let mut items =
+        vec![("a".to_owned(), random.floats(&[5])), ("b".to_owned(), random.floats(&[2, 2]))];
     // An item that fails, alone in its shard.
     items.push(("c".to_owned(), random.bytes(3)));
     save(folder.path(), "in.npz", &items);
     swathe(folder.path(), "array map abs in.npz --out whole").expect(1);
     for k in 1..=7 {
-        let ended = swathe(
-            folder.path(),
-            &format!("array map abs in.npz --out run --shard {k}/7"),
-        );
+        let ended = swathe(folder.path(), &format!("array map abs in.npz --out run --shard {k}/7"));
         assert!(ended.code <= 1, "{}", ended.stderr);
     }
     let ended = swathe(folder.path(), "merge run").expect(1);
@@ -118,47 +102,28 @@ fn killed_shards_are_listed_run_again_and_merged() {
 
     let ended = swathe(folder.path(), "shards run --json").expect(1);
     let shards: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
-    let states: Vec<&str> = (0..8)
-        .map(|k| shards[k]["state"].as_str().unwrap())
-        .collect();
+    let states: Vec<&str> = (0..8).map(|k| shards[k]["state"].as_str().unwrap()).collect();
     let f = "finished";
     assert_eq!(states, [f, f, "dead", f, f, "dead", f, "missing"]);
     let ended = swathe(folder.path(), "merge run").expect(2);
-    assert!(
-        ended.stderr.contains("shard 3/8 is not finished"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("shard 3/8 is not finished"), "{}", ended.stderr);
 
     let ended = swathe(folder.path(), "shards run").expect(1);
     assert!(
-        ended
-            .stderr
-            .starts_with("8 shards: 5 finished, 2 dead, 1 missing; "),
+        ended.stderr.starts_with("8 shards: 5 finished, 2 dead, 1 missing; "),
         "{}",
         ended.stderr
     );
-    let commands: Vec<&str> = ended
-        .stdout
-        .lines()
-        .filter_map(|line| Some(line.split_once("swathe ")?.1))
-        .collect();
+    let commands: Vec<&str> =
+        ended.stdout.lines().filter_map(|line| Some(line.split_once("swathe ")?.1)).collect();
     assert_eq!(commands.len(), 3, "{}", ended.stdout);
-    assert!(
-        commands[0].ends_with("--shard 3/8 --resume"),
-        "{}",
-        commands[0]
-    );
+    assert!(commands[0].ends_with("--shard 3/8 --resume"), "{}", commands[0]);
     assert!(commands[2].ends_with("--shard 8/8"), "{}", commands[2]);
     for line in commands {
         swathe(folder.path(), line).expect(0);
     }
     let ended = swathe(folder.path(), "shards run").expect(0);
-    assert!(
-        ended.stderr.contains("swathe merge run"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("swathe merge run"), "{}", ended.stderr);
 
     let ended = swathe(folder.path(), "merge run --watch").expect(0);
     assert_eq!(ended.stdout, "run\n");
@@ -171,11 +136,7 @@ fn killed_shards_are_listed_run_again_and_merged() {
     let page = std::fs::read_to_string(run.join("report.html")).unwrap();
     assert!(page.contains("swathe merge run"));
     let ended = swathe(folder.path(), "report run --text").expect(0);
-    assert!(
-        ended.stdout.starts_with("array: 60 solved\n"),
-        "{}",
-        ended.stdout
-    );
+    assert!(ended.stdout.starts_with("array: 60 solved\n"), "{}", ended.stdout);
 }
 
 /// Two processes that are given the same shard do not disturb each other.
@@ -194,17 +155,11 @@ fn a_shard_is_solved_by_one_process_at_a_time() {
     }
     let ended = swathe(folder.path(), &format!("{line} --resume"));
     assert_eq!(ended.code, 4, "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("another process is writing"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("another process is writing"), "{}", ended.stderr);
     assert!(first.wait().unwrap().success());
     let ended = swathe(folder.path(), "shards run").expect(1);
     assert!(
-        ended
-            .stderr
-            .starts_with("2 shards: 1 finished, 1 missing; 30 of 60"),
+        ended.stderr.starts_with("2 shards: 1 finished, 1 missing; 30 of 60"),
         "{}",
         ended.stderr
     );

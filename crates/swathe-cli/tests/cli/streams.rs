@@ -18,17 +18,10 @@ fn a_stderr_that_is_full_or_closed_does_not_end_a_run() {
     many_floats(folder.path());
     for style in ["auto", "bar", "plain", "json", "none"] {
         let line = format!("{MAP} --progress {style}");
-        let full = fs::OpenOptions::new()
-            .write(true)
-            .open("/dev/full")
-            .unwrap();
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let out = format!("full-{style}");
         let mut run = command(folder.path(), &format!("{line} --out {out}"));
-        assert_eq!(
-            run.stderr(full).status().unwrap().code(),
-            Some(0),
-            "{style}"
-        );
+        assert_eq!(run.stderr(full).status().unwrap().code(), Some(0), "{style}");
         result_hash(&folder.path().join(out));
 
         let out = format!("closed-{style}");
@@ -77,9 +70,7 @@ fn arguments_that_are_no_text_are_refused() {
     let mut run = command(folder.path(), "array map sqrt --out run");
     let ended = Ended::of(run.arg(name).output().unwrap()).expect(2);
     assert!(
-        ended
-            .stderr
-            .starts_with("error: argument 6 is not UTF-8: \"in\\xFF.npz\"\nhint: "),
+        ended.stderr.starts_with("error: argument 6 is not UTF-8: \"in\\xFF.npz\"\nhint: "),
         "{}",
         ended.stderr
     );
@@ -88,9 +79,7 @@ fn arguments_that_are_no_text_are_refused() {
 #[test]
 fn threads_that_the_system_refuses_are_done_without() {
     let folder = tempfile::tempdir().unwrap();
-    let items: Vec<_> = (0..600)
-        .map(|k| (format!("item{k}"), Random(k).floats(&[100])))
-        .collect();
+    let items: Vec<_> = (0..600).map(|k| (format!("item{k}"), Random(k).floats(&[100]))).collect();
     save(folder.path(), "in.npz", &items);
     let line = "array map sqrt in.npz --progress plain --threads 4";
     swathe(folder.path(), &format!("{line} --out whole")).expect(0);
@@ -154,19 +143,11 @@ fn json_is_all_there_is_on_stderr_if_asked_for() {
         assert_eq!(events(&failed), ["error"], "{}", failed.stderr);
     }
     fs::write(folder.path().join("swathe.toml"), "progress = \"json\"\n").unwrap();
-    let filed = swathe_with(
-        folder.path(),
-        "SWATHE_SED",
-        "1",
-        &format!("{MAP} --out filed"),
-    );
+    let filed = swathe_with(folder.path(), "SWATHE_SED", "1", &format!("{MAP} --out filed"));
     // The variables are read before swathe.toml, so a warning about one is still text.
     let (first, rest) = filed.stderr.split_once('\n').unwrap();
     assert!(first.starts_with("warning: "), "{first}");
-    let rest = Ended {
-        stderr: rest.to_owned(),
-        ..filed
-    };
+    let rest = Ended { stderr: rest.to_owned(), ..filed };
     assert!(events(&rest).contains(&"status".to_owned()));
 }
 
@@ -199,10 +180,7 @@ fn misspelt_variables_are_warned_of() {
             "SWATHE_TIMELIMIT",
             "warning: the variable SWATHE_TIMELIMIT is not known and not used; did you mean SWATHE_TIME_LIMIT?\n",
         ),
-        (
-            "SWATHE_QQQ",
-            "warning: the variable SWATHE_QQQ is not known and not used\n",
-        ),
+        ("SWATHE_QQQ", "warning: the variable SWATHE_QQQ is not known and not used\n"),
         ("SWATHE_MEMORY", ""),
         ("SWATHE_WATCH_TOKEN", ""),
         ("OTHER", ""),
@@ -219,11 +197,7 @@ fn control_characters_of_inputs_are_shown_and_not_sent() {
     let program = format!("def solve(I):\n    O = vmirrr(I) {bell}\n    return O\n");
     fs::write(folder.path().join("bad.py"), program).unwrap();
     fs::write(folder.path().join("bad.toml"), "\"a\\u001b[2Jb\" = 1\n").unwrap();
-    save(
-        folder.path(),
-        "in.npz",
-        &[(format!("x{bell}"), Random(1).bytes(4))],
-    );
+    save(folder.path(), "in.npz", &[(format!("x{bell}"), Random(1).bytes(4))]);
     let task = format!(r#"{{"x{}": 5}}"#, "\\u001b[2J");
     fs::write(folder.path().join("tasks.json"), task).unwrap();
     for line in [
@@ -238,10 +212,6 @@ fn control_characters_of_inputs_are_shown_and_not_sent() {
         let is_raw = ended.stderr.contains(|c: char| c.is_control() && c != '\n');
         assert!(!is_raw, "{line}: {:?}", ended.stderr);
         let is_silent = !ended.stderr.contains("\\u{1b}");
-        assert!(
-            !is_silent || line.ends_with("--out run"),
-            "{line}: {}",
-            ended.stderr
-        );
+        assert!(!is_silent || line.ends_with("--out run"), "{line}: {}", ended.stderr);
     }
 }

@@ -17,9 +17,7 @@ fn a_part_of_the_input_is_chosen_by_number_and_by_id() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let mut random = Random(3);
-    let items: Vec<_> = (0..20)
-        .map(|k| (format!("item{k}"), random.floats(&[1 + k])))
-        .collect();
+    let items: Vec<_> = (0..20).map(|k| (format!("item{k}"), random.floats(&[1 + k]))).collect();
     save(folder, "in.npz", &items);
     let line = "array map square in.npz";
     swathe(folder, &format!("{line} --out few --limit 3")).expect(0);
@@ -28,10 +26,7 @@ fn a_part_of_the_input_is_chosen_by_number_and_by_id() {
     assert_eq!(n_rows(&folder.join("some/items.parquet")), 2);
     // The selection is part of the run's identity.
     let run = json(&folder.join("some/run.json"));
-    assert_eq!(
-        run["settings"]["only"],
-        serde_json::json!(["item4", "item11"])
-    );
+    assert_eq!(run["settings"]["only"], serde_json::json!(["item4", "item11"]));
     let ended = swathe(folder, &format!("{line} --out some --resume")).expect(2);
     assert!(ended.stderr.contains("--only"), "{}", ended.stderr);
     let ended = swathe(folder, &format!("{line} --out no --only item99")).expect(2);
@@ -50,9 +45,7 @@ fn one_problem_is_replayed_and_compared() {
     let folder = folder.path();
     let mut random = Random(4);
     let items = |random: &mut Random| -> Vec<_> {
-        (0..9)
-            .map(|k| (format!("item {k}"), random.floats(&[4 + k])))
-            .collect()
+        (0..9).map(|k| (format!("item {k}"), random.floats(&[4 + k]))).collect()
     };
     save(folder, "in.npz", &items(&mut random));
     swathe(folder, "array map exp in.npz --out run").expect(0);
@@ -60,28 +53,14 @@ fn one_problem_is_replayed_and_compared() {
         let mut replay = command(folder, "replay run");
         let ended = crate::program::Ended::of(replay.arg(problem).output().unwrap()).expect(0);
         assert!(ended.stdout.contains("item 3: "), "{}", ended.stdout);
-        assert!(
-            ended
-                .stdout
-                .contains("the recorded answer, to the last bit"),
-            "{}",
-            ended.stdout
-        );
+        assert!(ended.stdout.contains("the recorded answer, to the last bit"), "{}", ended.stdout);
     }
     // The input has changed since the run.
     save(folder, "in.npz", &items(&mut random));
     let ended = swathe(folder, "replay run 3").expect(3);
-    assert!(
-        ended.stdout.contains("not the recorded answer"),
-        "{}",
-        ended.stdout
-    );
+    assert!(ended.stdout.contains("not the recorded answer"), "{}", ended.stdout);
     let ended = swathe(folder, "replay run 99").expect(2);
-    assert!(
-        ended.stderr.contains("no problem \"99\""),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("no problem \"99\""), "{}", ended.stderr);
 }
 
 #[test]
@@ -95,10 +74,7 @@ fn a_bench_compares_ways_to_run_one_command() {
     // Arrays do not time their operations.
     assert_eq!(figures["operations"], serde_json::json!([]));
     let lines = figures["ways"].as_array().unwrap();
-    let ways: Vec<&str> = lines
-        .iter()
-        .map(|line| line["way"].as_str().unwrap())
-        .collect();
+    let ways: Vec<&str> = lines.iter().map(|line| line["way"].as_str().unwrap()).collect();
     assert_eq!(ways[0], "one by one");
     assert!(ways.contains(&"batches of 64, one thread") && ways.contains(&"all cores"));
     for line in &lines[1..] {
@@ -109,11 +85,7 @@ fn a_bench_compares_ways_to_run_one_command() {
     let page = fs::read_to_string(folder.join("bench.html")).unwrap();
     assert!(page.contains("one by one") && page.contains("<title>swathe bench array"));
     let ended = swathe(folder, "bench sheep in.npz").expect(2);
-    assert!(
-        ended.stderr.contains("no workload 'sheep'"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("no workload 'sheep'"), "{}", ended.stderr);
 }
 
 #[test]
@@ -122,9 +94,7 @@ fn settings_are_shown_with_where_they_come_from() {
     let folder = folder.path();
     let text = "memory = \"256MiB\"\n[arc]\npairing = \"own\"\ncall-work = 5000\n";
     fs::write(folder.join("swathe.toml"), text).unwrap();
-    let shown = swathe_with(folder, "SWATHE_THREADS", "3", "config arc")
-        .expect(0)
-        .stdout;
+    let shown = swathe_with(folder, "SWATHE_THREADS", "3", "config arc").expect(0).stdout;
     let line = |name: &str| -> Vec<&str> {
         let mut lines = shown.lines().map(|line| line.split_whitespace().collect());
         lines
@@ -132,32 +102,17 @@ fn settings_are_shown_with_where_they_come_from() {
             .unwrap_or_else(|| panic!("no {name} in {shown}"))
     };
     assert_eq!(line("threads"), ["threads", "3", "SWATHE_THREADS"]);
-    assert_eq!(
-        line("memory"),
-        ["memory", "256MiB", "memory", "in", "swathe.toml"]
-    );
-    assert_eq!(
-        line("pairing"),
-        ["pairing", "own", "pairing", "in", "swathe.toml"]
-    );
+    assert_eq!(line("memory"), ["memory", "256MiB", "memory", "in", "swathe.toml"]);
+    assert_eq!(line("pairing"), ["pairing", "own", "pairing", "in", "swathe.toml"]);
     assert_eq!(line("seed"), ["seed", "0", "default"]);
     // An option takes the file's value unless the command line sets it.
     swathe(folder, "demo --out demo").expect(0);
     let arc = "arc --programs demo/data/programs.py --tasks demo/data/tasks.json";
     swathe(folder, &format!("{arc} --out own")).expect(0);
-    assert_eq!(
-        json(&folder.join("own/run.json"))["settings"]["pairing"],
-        "own"
-    );
-    assert_eq!(
-        json(&folder.join("own/run.json"))["settings"]["call-work"],
-        5000
-    );
+    assert_eq!(json(&folder.join("own/run.json"))["settings"]["pairing"], "own");
+    assert_eq!(json(&folder.join("own/run.json"))["settings"]["call-work"], 5000);
     swathe(folder, &format!("{arc} --out all --pairing all")).expect(0);
-    assert_eq!(
-        json(&folder.join("all/run.json"))["settings"]["pairing"],
-        "all"
-    );
+    assert_eq!(json(&folder.join("all/run.json"))["settings"]["pairing"], "all");
     let line = format!("{arc} --out variable");
     let ended = swathe_with(folder, "SWATHE_PAIRING", "all", &line).expect(0);
     assert!(!ended.stderr.contains("not known"), "{}", ended.stderr);
@@ -165,11 +120,7 @@ fn settings_are_shown_with_where_they_come_from() {
     assert_eq!(settings["pairing"], "all");
     fs::write(folder.join("swathe.toml"), "[arc]\nparing = \"own\"\n").unwrap();
     let ended = swathe(folder, "config arc").expect(2);
-    assert!(
-        ended.stderr.contains("no setting called 'paring'"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("no setting called 'paring'"), "{}", ended.stderr);
 }
 
 #[test]
@@ -177,25 +128,15 @@ fn reasons_of_failures_are_told_with_counts() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let mut random = Random(5);
-    let left: Vec<_> = (0..12)
-        .map(|k| (format!("p{k}"), random.floats(&[2, 3])))
-        .collect();
+    let left: Vec<_> = (0..12).map(|k| (format!("p{k}"), random.floats(&[2, 3]))).collect();
     let right: Vec<_> = (0..12)
-        .map(|k| {
-            (
-                format!("p{k}"),
-                random.floats(&[if k < 9 { 5 } else { 3 }, 2]),
-            )
-        })
+        .map(|k| (format!("p{k}"), random.floats(&[if k < 9 { 5 } else { 3 }, 2])))
         .collect();
     save(folder, "a.npz", &left);
     save(folder, "b.npz", &right);
     let ended = swathe(folder, "array matmul a.npz --with b.npz --out run").expect(1);
     assert_eq!(failures(&folder.join("run")).len(), 9);
-    let told = ended
-        .stderr
-        .lines()
-        .find(|line| line.contains("(first: p0)"));
+    let told = ended.stderr.lines().find(|line| line.contains("(first: p0)"));
     let told = told.unwrap_or_else(|| panic!("{}", ended.stderr));
     assert!(told.trim_start().starts_with("9 failed: "), "{told}");
     let report = swathe(folder, "report run --text").expect(0).stdout;
@@ -209,15 +150,6 @@ fn what_is_lost_with_every_worker_is_solved_the_plain_way() {
     many_floats(folder);
     let line = "array map square in.npz";
     swathe(folder, &format!("{line} --out plain")).expect(0);
-    swathe_with(
-        folder,
-        "SWATHE_FAULTS",
-        "lost%100",
-        &format!("{line} --out lost"),
-    )
-    .expect(0);
-    assert_eq!(
-        result_hash(&folder.join("plain")),
-        result_hash(&folder.join("lost"))
-    );
+    swathe_with(folder, "SWATHE_FAULTS", "lost%100", &format!("{line} --out lost")).expect(0);
+    assert_eq!(result_hash(&folder.join("plain")), result_hash(&folder.join("lost")));
 }

@@ -65,11 +65,7 @@ fn bad_usage_is_told_with_thing_value_and_hint() {
     let mut told = String::new();
     for line in &lines {
         let ended = swathe(folder.path(), line);
-        let _ = writeln!(
-            told,
-            "$ swathe {line}\n{}[exit {}]\n",
-            ended.stderr, ended.code
-        );
+        let _ = writeln!(told, "$ swathe {line}\n{}[exit {}]\n", ended.stderr, ended.code);
         assert_eq!(ended.code, 2, "{line}: {}", ended.stderr);
         assert_eq!(ended.stdout, "", "{line}");
         assert!(!folder.path().join("run").exists(), "{line}");
@@ -140,25 +136,16 @@ fn flags_beat_variables_which_beat_the_file_which_beats_the_default() {
 fn explain_prints_a_plan_and_makes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let mut random = Random(4);
-    let items: Vec<_> = (0..12)
-        .map(|k| (format!("i{k}"), random.floats(&[4, 1 + k % 3])))
-        .collect();
+    let items: Vec<_> =
+        (0..12).map(|k| (format!("i{k}"), random.floats(&[4, 1 + k % 3]))).collect();
     save(folder.path(), "in.npz", &items);
     for out in ["run", "out.npz"] {
         let line =
             format!("array map sqrt in.npz --out {out} --batch-size 4 --memory 1GiB --explain");
         let ended = swathe(folder.path(), &line).expect(0);
-        assert!(
-            ended.stdout.starts_with("12 problems in 3 batches on "),
-            "{}",
-            ended.stdout
-        );
+        assert!(ended.stdout.starts_with("12 problems in 3 batches on "), "{}", ended.stdout);
         assert!(ended.stdout.contains("  sqrt f32  "), "{}", ended.stdout);
-        assert!(
-            ended.stdout.contains("All on the CPU: "),
-            "{}",
-            ended.stdout
-        );
+        assert!(ended.stdout.contains("All on the CPU: "), "{}", ended.stdout);
         assert!(!folder.path().join(out).exists());
     }
 }
@@ -171,11 +158,7 @@ fn progress_for_programs_is_json_and_stdout_is_one_line() {
         let line = format!("array map sqrt in.npz --out {style} --progress {style}");
         let ended = swathe(folder.path(), &line).expect(0);
         assert_eq!(ended.stdout, format!("{style}\n"));
-        let lines: Vec<&str> = ended
-            .stderr
-            .lines()
-            .filter(|line| line.starts_with('{'))
-            .collect();
+        let lines: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with('{')).collect();
         assert_eq!(lines.is_empty(), style != "json", "{}", ended.stderr);
         for line in &lines {
             let event: serde_json::Value = serde_json::from_str(line).unwrap();

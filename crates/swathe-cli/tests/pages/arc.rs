@@ -168,23 +168,16 @@ fn the_matrix_has_the_numbers_of_the_tables() {
         .iter()
         .map(|batch| {
             let solvers = batch.column_by_name("solved_by").unwrap().as_list::<i32>();
-            (0..batch.num_rows())
-                .filter(|&at| !solvers.value(at).is_empty())
-                .count()
+            (0..batch.num_rows()).filter(|&at| !solvers.value(at).is_empty()).count()
         })
         .sum();
     assert_eq!(n_solved, 2);
     assert_eq!(own_figure(&run, "arc.tasks_solved"), n_solved as f64);
     assert_eq!(own_figure(&run, "arc.tasks_solved_with_tests"), 1.0);
-    let n_calls: u64 = tallies
-        .values()
-        .map(|tally| tally.n_train + tally.n_tests)
-        .sum();
+    let n_calls: u64 = tallies.values().map(|tally| tally.n_train + tally.n_tests).sum();
     assert_eq!(own_figure(&run, "arc.calls"), n_calls as f64);
-    let n_right: u64 = tallies
-        .values()
-        .map(|tally| tally.n_train_right + tally.n_tests_right)
-        .sum();
+    let n_right: u64 =
+        tallies.values().map(|tally| tally.n_train_right + tally.n_tests_right).sum();
     assert_eq!(own_figure(&run, "arc.calls_right"), n_right as f64);
     // The table behind the chart has the same numbers.
     run.click("#matrix summary");
@@ -259,9 +252,7 @@ fn a_task_is_looked_at_by_click_and_by_keyboard() {
 /// The pixels in the middle of the cells of a drawing, as the browser painted them.
 fn painted(run: &RunPage, selector: &str, n_rows: usize, n_cols: usize) -> Vec<Vec<(u8, u8, u8)>> {
     let picture = run.page.screenshot(Area::Element(selector)).unwrap();
-    let mut reader = png::Decoder::new(std::io::Cursor::new(picture))
-        .read_info()
-        .unwrap();
+    let mut reader = png::Decoder::new(std::io::Cursor::new(picture)).read_info().unwrap();
     let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
     let info = reader.next_frame(&mut bytes).unwrap();
     let n_channels = info.line_size / info.width as usize;
@@ -272,17 +263,13 @@ fn painted(run: &RunPage, selector: &str, n_rows: usize, n_cols: usize) -> Vec<V
         let at = y * info.line_size + x * n_channels;
         (bytes[at], bytes[at + 1], bytes[at + 2])
     };
-    (0..n_rows)
-        .map(|i| (0..n_cols).map(|j| pixel(i, j)).collect())
-        .collect()
+    (0..n_rows).map(|i| (0..n_cols).map(|j| pixel(i, j)).collect()).collect()
 }
 
 fn colors(rows: &Value) -> Vec<Vec<(u8, u8, u8)>> {
     let row = |row: &Value| {
         let cells = row.as_array().unwrap().iter();
-        cells
-            .map(|cell| COLORS[cell.as_u64().unwrap() as usize])
-            .collect()
+        cells.map(|cell| COLORS[cell.as_u64().unwrap() as usize]).collect()
     };
     rows.as_array().unwrap().iter().map(row).collect()
 }
@@ -297,10 +284,8 @@ fn grids_have_their_colours() {
     for (sample, at) in [("train 0", 0), ("train 1", 1)] {
         let panel = |name: &str| format!("[data-sample='{sample}'] [data-panel={name}] svg");
         let input = &task["train"][at]["input"];
-        let (n_rows, n_cols) = (
-            input.as_array().unwrap().len(),
-            input[0].as_array().unwrap().len(),
-        );
+        let (n_rows, n_cols) =
+            (input.as_array().unwrap().len(), input[0].as_array().unwrap().len());
         for (name, grid) in [
             ("input", input),
             ("expected", &task["train"][at]["output"]),
@@ -334,20 +319,14 @@ fn differences_are_framed_and_counted() {
     assert_eq!(marks.len(), 2);
     let starts: Vec<&str> = marks[0].as_str().unwrap().split('M').skip(1).collect();
     assert_eq!(starts.len(), 2, "{marks:?}");
-    assert!(
-        starts[0].starts_with("0.1 0.1") && starts[1].starts_with("2.1 1.1"),
-        "{starts:?}"
-    );
+    assert!(starts[0].starts_with("0.1 0.1") && starts[1].starts_with("2.1 1.1"), "{starts:?}");
     // A test without a known answer has no difference.
     let test = run.text("[data-sample='test 0'] [data-panel=expected]");
     assert!(test.contains("not known"), "{test}");
     // An output of another shape has no cells to compare, and an error has no output.
     run.click("#task [data-program=turn]");
     let difference = run.text(&format!("{sample} [data-panel=difference]"));
-    assert!(
-        difference.contains("the shape: 3 × 2, not 2 × 3"),
-        "{difference}"
-    );
+    assert!(difference.contains("the shape: 3 × 2, not 2 × 3"), "{difference}");
     // A correct answer is labelled as such.
     run.click("#tasks tbody tr:nth-child(1)");
     let verdict = run.text(&format!("{sample} .verdict"));
@@ -363,10 +342,7 @@ fn names_stay_text() {
     run.click("#tasks tbody tr:nth-child(1)");
     assert_eq!(run.text(".task-title"), format!("{MARKUP}, turn"));
     assert_eq!(run.text("#tasks tbody tr:nth-child(1) th"), MARKUP);
-    assert_eq!(
-        run.value("document.querySelectorAll('main script').length"),
-        0
-    );
+    assert_eq!(run.value("document.querySelectorAll('main script').length"), 0);
     // A dialog would count as a trouble.
     run.assert_sound();
 }
@@ -387,10 +363,7 @@ fn a_profile_stands_in_the_report_and_on_the_page() {
             }
         }
     }
-    assert_eq!(
-        calls.keys().collect::<Vec<_>>(),
-        ["hmirror", "leastcolor", "rot90", "vmirror"]
-    );
+    assert_eq!(calls.keys().collect::<Vec<_>>(), ["hmirror", "leastcolor", "rot90", "vmirror"]);
     let mut reported: BTreeMap<String, u64> = BTreeMap::new();
     for bucket in run.report["report"]["buckets"].as_array().unwrap() {
         for operation in bucket["operations"].as_array().unwrap() {
@@ -409,12 +382,7 @@ fn a_profile_stands_in_the_report_and_on_the_page() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|row| {
-            (
-                row[0].as_str().unwrap().to_owned(),
-                row[1].as_u64().unwrap(),
-            )
-        })
+        .map(|row| (row[0].as_str().unwrap().to_owned(), row[1].as_u64().unwrap()))
         .collect();
     assert_eq!(shown, calls);
     run.assert_sound();
@@ -427,11 +395,7 @@ fn without_a_profile_nothing_is_said_of_it() {
     };
     assert_eq!(run.value("document.querySelectorAll('#profile').length"), 0);
     let buckets = run.report["report"]["buckets"].as_array().unwrap();
-    assert!(
-        buckets
-            .iter()
-            .all(|bucket| bucket["operations"] == json!([]))
-    );
+    assert!(buckets.iter().all(|bucket| bucket["operations"] == json!([])));
     run.assert_sound();
 }
 
@@ -462,25 +426,15 @@ fn of_many_programs_the_best_are_shown() {
     let folder = inputs();
     let mut programs = String::new();
     for k in 0..700 {
-        programs.push_str(&format!(
-            "def p{k}(I):\n    return replace(I, ZERO, {})\n",
-            k % 10
-        ));
+        programs.push_str(&format!("def p{k}(I):\n    return replace(I, ZERO, {})\n", k % 10));
     }
     programs.push_str(PROGRAMS);
     std::fs::write(folder.path().join("programs.py"), programs).unwrap();
-    swathe(
-        folder.path(),
-        "arc --programs programs.py --tasks tasks.json --out RUN",
-    )
-    .expect(0);
+    swathe(folder.path(), "arc --programs programs.py --tasks tasks.json --out RUN").expect(0);
     let Some(run) = RunPage::open(folder, "RUN") else {
         return;
     };
-    assert_eq!(
-        run.value("document.querySelector('.matrix').matrix.programs.length"),
-        600
-    );
+    assert_eq!(run.value("document.querySelector('.matrix').matrix.programs.length"), 600);
     let note = run.text(".matrix .note");
     assert!(note.contains("600 of 704 programs"), "{note}");
     let what = run.value(&format!(

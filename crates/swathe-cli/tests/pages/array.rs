@@ -35,22 +35,14 @@ fn products(folder: TempDir) -> Option<RunPage> {
     let mut random = Random(5);
     let (mut left, mut right) = (Vec::new(), Vec::new());
     for k in 0..20 {
-        let name = if k == 0 {
-            MARKUP.to_owned()
-        } else {
-            format!("item {k}")
-        };
+        let name = if k == 0 { MARKUP.to_owned() } else { format!("item {k}") };
         let (n_rows, n_inner, n_cols) = (4 + k, 30 - k, 7 + 2 * k);
         left.push((name.clone(), random.floats(&[n_rows, n_inner])));
         right.push((name, random.floats(&[n_inner, n_cols])));
     }
     save(folder.path(), "left.npz", &left);
     save(folder.path(), "right.npz", &right);
-    swathe(
-        folder.path(),
-        "array matmul left.npz --with right.npz --out RUN",
-    )
-    .expect(0);
+    swathe(folder.path(), "array matmul left.npz --with right.npz --out RUN").expect(0);
     RunPage::open(folder, "RUN")
 }
 
@@ -61,10 +53,7 @@ fn timing(run: &Path) -> BTreeMap<u64, f64> {
         let row = batch.column_by_name("row").unwrap();
         let ms = batch.column_by_name("milliseconds").unwrap();
         let rows = row.as_primitive::<UInt64Type>().values().iter();
-        timing.extend(
-            rows.copied()
-                .zip(ms.as_primitive::<Float64Type>().values().iter().copied()),
-        );
+        timing.extend(rows.copied().zip(ms.as_primitive::<Float64Type>().values().iter().copied()));
     }
     timing
 }
@@ -105,13 +94,7 @@ fn shown_rates(run: &RunPage, column: usize) -> Vec<(String, f64)> {
          [row.cells[0].textContent, Number(row.cells[{column}].textContent.replaceAll(',', ''))])"
     ));
     let rows = rows.as_array().unwrap().iter();
-    rows.map(|row| {
-        (
-            row[0].as_str().unwrap().to_owned(),
-            row[1].as_f64().unwrap(),
-        )
-    })
-    .collect()
+    rows.map(|row| (row[0].as_str().unwrap().to_owned(), row[1].as_f64().unwrap())).collect()
 }
 
 #[test]
@@ -126,11 +109,7 @@ fn rates_of_products_are_those_of_the_tables() {
     for (k, ((name, extents, inner, ms), (shown_name, shown_rate))) in
         items.iter().zip(&shown).enumerate()
     {
-        assert_eq!(
-            *inner,
-            Some(30 - k as u64),
-            "the extent that {name} sums over"
-        );
+        assert_eq!(*inner, Some(30 - k as u64), "the extent that {name} sums over");
         let flop = 2.0 * extents[0] as f64 * inner.unwrap() as f64 * extents[1] as f64;
         assert_eq!(name, shown_name);
         assert_close(*shown_rate, flop / ms / 1e6, 4);
@@ -151,10 +130,7 @@ fn rates_of_products_are_those_of_the_tables() {
     assert!(limit > 0.0);
     let words = run.text("#array-limits");
     let rate = run.value(&format!("swathe.format.number({limit}, 3)"));
-    assert!(
-        words.contains(rate.as_str().unwrap()),
-        "{rate} is not in {words}"
-    );
+    assert!(words.contains(rate.as_str().unwrap()), "{rate} is not in {words}");
     assert!(run.text("#array").contains("2·m·k·n"));
     run.assert_sound();
 }
@@ -192,11 +168,7 @@ fn limits_of_another_version_or_processor_are_not_used() {
         let mut foreign = known.clone();
         foreign[name] = other;
         std::fs::write(&cached, foreign.to_string()).unwrap();
-        swathe(
-            folder.path(),
-            &format!("array map sqrt in.npz --out {name}"),
-        )
-        .expect(0);
+        swathe(folder.path(), &format!("array map sqrt in.npz --out {name}")).expect(0);
         assert!(!folder.path().join(name).join("limits.json").exists());
     }
 }
@@ -215,9 +187,8 @@ fn the_page_can_be_made_again() {
 fn rates_of_maps_are_bytes_read_and_written() {
     let folder = calibrated();
     let mut random = Random(7);
-    let mut arrays: Vec<(String, Array)> = (0..12)
-        .map(|k| (format!("item {k}"), random.floats(&[50 + k, 20])))
-        .collect();
+    let mut arrays: Vec<(String, Array)> =
+        (0..12).map(|k| (format!("item {k}"), random.floats(&[50 + k, 20]))).collect();
     arrays[3].1 = Array::new(vec![4], vec![4.0f32, -1.0, -2.0, 9.0]).unwrap();
     save(folder.path(), "in.npz", &arrays);
     swathe(folder.path(), "array map sqrt in.npz --out RUN").expect(0);
@@ -245,15 +216,10 @@ fn rates_of_maps_are_bytes_read_and_written() {
 fn two_operands_are_both_read() {
     let folder = tempfile::tempdir().unwrap();
     let mut random = Random(9);
-    let arrays: Vec<(String, Array)> = (0..3)
-        .map(|k| (format!("item {k}"), random.floats(&[500 + k])))
-        .collect();
+    let arrays: Vec<(String, Array)> =
+        (0..3).map(|k| (format!("item {k}"), random.floats(&[500 + k]))).collect();
     save(folder.path(), "in.npz", &arrays);
-    swathe(
-        folder.path(),
-        "array map add in.npz --with in.npz --out RUN",
-    )
-    .expect(0);
+    swathe(folder.path(), "array map add in.npz --with in.npz --out RUN").expect(0);
     let Some(run) = RunPage::open(folder, "RUN") else {
         return;
     };
@@ -270,10 +236,7 @@ fn names_of_items_stay_text() {
         return;
     };
     assert_eq!(run.text("#array-items tbody tr:first-child th"), MARKUP);
-    assert_eq!(
-        run.value("document.querySelectorAll('main script').length"),
-        0
-    );
+    assert_eq!(run.value("document.querySelectorAll('main script').length"), 0);
     run.assert_sound();
 }
 
@@ -295,15 +258,10 @@ fn questions_about_lattices_are_listed_with_their_answers() {
     let expected = serde_json::json!([
         [MARKUP, "path", "3x3", "9", "0", "0", "8", "yes", "4"],
         ["walled", "path", "3x3", "9", "2", "0", "8", "no", "–"],
-        [
-            "long", "path", "40x50", "2,000", "1", "0", "1,999", "yes", "88"
-        ],
+        ["long", "path", "40x50", "2,000", "1", "0", "1,999", "yes", "88"],
     ]);
     assert_eq!(rows, expected);
-    assert!(
-        run.text("#lattice .intro")
-            .contains("2 with a path, 1 without")
-    );
+    assert!(run.text("#lattice .intro").contains("2 with a path, 1 without"));
     let ms = timing(&run.run);
     let shown = run.value("swathe.data.workload_page.queries.ms");
     for (row, ms) in ms {
@@ -315,9 +273,6 @@ fn questions_about_lattices_are_listed_with_their_answers() {
         run.value("document.querySelector('#lattice thead th:last-child').ariaSort"),
         "descending"
     );
-    assert_eq!(
-        run.value("document.querySelectorAll('main script').length"),
-        0
-    );
+    assert_eq!(run.value("document.querySelectorAll('main script').length"), 0);
     run.assert_sound();
 }

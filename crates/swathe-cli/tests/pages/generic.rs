@@ -94,10 +94,7 @@ fn figures_are_those_of_the_report() {
     ] {
         assert!(names.contains(&name), "{name} is not shown");
     }
-    assert_eq!(
-        run.figure("counts.n_solved") + run.figure("n_unsolved"),
-        60.0
-    );
+    assert_eq!(run.figure("counts.n_solved") + run.figure("n_unsolved"), 60.0);
     // The headline is rendered without a script, by the same rules of rounding.
     assert_eq!(run.text("h1"), "57 of 60 problems solved, 3 not");
     let lead = run.text(".lead");
@@ -109,21 +106,11 @@ fn figures_are_those_of_the_report() {
     // The values in the table behind the bars add up.
     for worker in report["workers"].as_array().unwrap() {
         let ms = |name: &str| worker[name].as_f64().unwrap();
-        let phases = [
-            "idle_ms",
-            "memory_ms",
-            "load_ms",
-            "turn_ms",
-            "solve_ms",
-            "deliver_ms",
-        ];
+        let phases = ["idle_ms", "memory_ms", "load_ms", "turn_ms", "solve_ms", "deliver_ms"];
         let together: f64 = phases.map(ms).iter().sum();
         assert!((together - ms("wall_ms")).abs() < 1e-6 * ms("wall_ms").max(1.0));
     }
-    assert_eq!(
-        run.text("#reproduce pre:nth-of-type(1)"),
-        file["command"].as_str().unwrap()
-    );
+    assert_eq!(run.text("#reproduce pre:nth-of-type(1)"), file["command"].as_str().unwrap());
     run.assert_sound();
 }
 
@@ -136,10 +123,7 @@ fn what_comes_from_inputs_stays_text() {
     assert!(body.contains("<script>alert(1)</script>"), "{body}");
     let inputs = run.text("#settings");
     assert!(inputs.contains(LEFT_NAME), "{inputs}");
-    assert_eq!(
-        run.value("document.querySelectorAll('main script, main b').length"),
-        0
-    );
+    assert_eq!(run.value("document.querySelectorAll('main script, main b').length"), 0);
     // A dialog would count as a trouble.
     run.assert_sound();
 }
@@ -159,10 +143,7 @@ fn failures_are_sorted_filtered_and_paged() {
     // The heading of the first column, clicked twice: first the reverse order, then the first one
     // again.
     run.click("#failures thead button");
-    assert_eq!(
-        run.value("document.querySelector('#failures th').ariaSort"),
-        "descending"
-    );
+    assert_eq!(run.value("document.querySelector('#failures th').ariaSort"), "descending");
     assert!(run.text(first).starts_with("39"), "{}", run.text(first));
     run.click("#failures thead button");
     assert!(run.text(first).contains("alert(1)"), "{}", run.text(first));
@@ -220,10 +201,7 @@ fn setbacks_are_told_in_words() {
         assert!(section.contains(words), "{words} is not in {section}");
     }
     assert!(run.text(".lead").contains("all mended"));
-    assert_eq!(
-        run.value("document.querySelectorAll('#timeline .setbacks').length"),
-        1
-    );
+    assert_eq!(run.value("document.querySelectorAll('#timeline .setbacks').length"), 1);
     run.assert_sound();
 }
 
@@ -255,9 +233,7 @@ fn the_timeline_is_zoomed_and_moved_by_keyboard_and_mouse() {
     };
     let zoomed = |n: f64, whole: f64| {
         let data = "document.querySelector('.timeline > svg').dataset";
-        run.wait_for(&format!(
-            "Math.abs(({data}.to - {data}.from) / {whole} - {n}) < 1e-6"
-        ));
+        run.wait_for(&format!("Math.abs(({data}.to - {data}.from) / {whole} - {n}) < 1e-6"));
     };
     let (from, whole) = span();
     assert_eq!(from, 0.0);
@@ -290,10 +266,7 @@ fn the_timeline_is_zoomed_and_moved_by_keyboard_and_mouse() {
             break;
         }
     }
-    assert!(
-        told.starts_with("cpu ") && told.contains("solving"),
-        "{told}"
-    );
+    assert!(told.starts_with("cpu ") && told.contains("solving"), "{told}");
     run.click(".timeline summary");
     run.wait_for("document.querySelector('.timeline tbody tr')");
     run.assert_sound();
@@ -347,14 +320,8 @@ fn charts_have_names_and_tables_behind_them() {
 #[test]
 fn a_run_of_100_000_problems_has_a_small_page() {
     let folder = many_tiny_items(100_000);
-    swathe(
-        folder.path(),
-        "array map sqrt in.parquet --column values --out RUN",
-    )
-    .expect(0);
-    let n_bytes = std::fs::metadata(folder.path().join("RUN/report.html"))
-        .unwrap()
-        .len();
+    swathe(folder.path(), "array map sqrt in.parquet --column values --out RUN").expect(0);
+    let n_bytes = std::fs::metadata(folder.path().join("RUN/report.html")).unwrap().len();
     assert!(n_bytes < 10_000_000, "{n_bytes}");
     let Some(run) = RunPage::open(folder, "RUN") else {
         return;
@@ -375,9 +342,7 @@ fn many_tiny_items(n_items: usize) -> TempDir {
     for k in 0..n_items {
         let values = vec![k as f32; 1 + k % 8];
         let array = Array::new(vec![values.len()], values).unwrap();
-        writer
-            .push(k as u64, &format!("item {k}"), Some(&array))
-            .unwrap();
+        writer.push(k as u64, &format!("item {k}"), Some(&array)).unwrap();
     }
     writer.finish().unwrap().commit().unwrap();
     folder

@@ -20,11 +20,7 @@ const MISSING: &str = "gone -> \"nowhere\" & back";
 /// frames.
 fn small_run(flags: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    swathe(
-        folder.path(),
-        "ot synth --out data --series 3 --frames 4 --shape 40x72",
-    )
-    .expect(0);
+    swathe(folder.path(), "ot synth --out data --series 3 --frames 4 --shape 40x72").expect(0);
     let path = folder.path().join("data/pairs.csv");
     let text = fs::read_to_string(&path).unwrap();
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -33,11 +29,7 @@ fn small_run(flags: &str) -> TempDir {
     let missing = MISSING.replace('"', "\"\"");
     lines.push(format!("\"{missing}\",series_09,0,no.png,none.png,"));
     fs::write(&path, lines.join("\n") + "\n").unwrap();
-    swathe(
-        folder.path(),
-        &format!("ot data/pairs.csv --out RUN {flags}"),
-    )
-    .expect(1);
+    swathe(folder.path(), &format!("ot data/pairs.csv --out RUN {flags}")).expect(1);
     folder
 }
 
@@ -48,25 +40,16 @@ fn numbers(batches: &[RecordBatch], name: &str) -> Vec<Option<f64>> {
         cast(column, &DataType::Float64).unwrap()
     });
     columns
-        .flat_map(|column| {
-            column
-                .as_primitive::<Float64Type>()
-                .iter()
-                .collect::<Vec<_>>()
-        })
+        .flat_map(|column| column.as_primitive::<Float64Type>().iter().collect::<Vec<_>>())
         .collect()
 }
 
 fn texts(batches: &[RecordBatch], name: &str) -> Vec<String> {
-    let columns = batches
-        .iter()
-        .map(|batch| batch.column_by_name(name).unwrap());
+    let columns = batches.iter().map(|batch| batch.column_by_name(name).unwrap());
     columns
         .flat_map(|column| {
             let texts = column.as_string::<i32>();
-            (0..texts.len())
-                .map(|at| texts.value(at).to_owned())
-                .collect::<Vec<_>>()
+            (0..texts.len()).map(|at| texts.value(at).to_owned()).collect::<Vec<_>>()
         })
         .collect()
 }
@@ -83,13 +66,8 @@ fn shown(run: &RunPage, column: &str) -> Vec<String> {
         Value::from(column)
     );
     let texts = run.value(&script);
-    let texts = texts
-        .as_array()
-        .unwrap_or_else(|| panic!("{column}: {texts}"));
-    texts
-        .iter()
-        .map(|text| text.as_str().unwrap().to_owned())
-        .collect()
+    let texts = texts.as_array().unwrap_or_else(|| panic!("{column}: {texts}"));
+    texts.iter().map(|text| text.as_str().unwrap().to_owned()).collect()
 }
 
 /// The selector of the button that sorts by a column.
@@ -110,11 +88,8 @@ fn pairs_are_sorted_by_their_numbers() {
     };
     let batches = table(&run.run.join("pairs.parquet"));
     let ids = texts(&batches, "pair_id");
-    let mut by_cost: Vec<(f64, String)> = numbers(&batches, "cost")
-        .into_iter()
-        .map(Option::unwrap)
-        .zip(ids)
-        .collect();
+    let mut by_cost: Vec<(f64, String)> =
+        numbers(&batches, "cost").into_iter().map(Option::unwrap).zip(ids).collect();
     by_cost.sort_by(|a, b| b.0.total_cmp(&a.0));
     // Costs with positive and negative exponents: as text they would sort in another order.
     let button = head(&run, "cost");
@@ -124,10 +99,7 @@ fn pairs_are_sorted_by_their_numbers() {
     let names = shown(&run, "pair");
     assert_eq!(names.len(), 10);
     // The cell has a thumbnail or a dash before the name.
-    let named: Vec<&str> = names
-        .iter()
-        .map(|name| name.trim_start_matches('–'))
-        .collect();
+    let named: Vec<&str> = names.iter().map(|name| name.trim_start_matches('–')).collect();
     assert_eq!(named[..9], expected[..]);
     assert_eq!(named[9], MISSING, "what has no cost comes last");
     run.click(&button);
@@ -158,18 +130,13 @@ fn the_report_begins_with_what_moved() {
     ] {
         let (found, expected) = (run.figure(figure), median(column));
         let off = (found - expected).abs();
-        assert!(
-            off <= 1e-4 * expected.abs(),
-            "{figure}: {found}, {expected}"
-        );
+        assert!(off <= 1e-4 * expected.abs(), "{figure}: {found}, {expected}");
     }
     let statuses = texts(&batches, "status");
     let n_converged = statuses.iter().filter(|status| *status == "converged");
     assert_eq!(run.figure("motion.n_converged"), n_converged.count() as f64);
-    let (err, way) = (
-        numbers(&batches, "displacement_err_px"),
-        numbers(&batches, "displacement_p50_px"),
-    );
+    let (err, way) =
+        (numbers(&batches, "displacement_err_px"), numbers(&batches, "displacement_p50_px"));
     let n_sure = err.iter().zip(&way).filter(|(err, way)| {
         let (err, way) = (err.unwrap_or(f64::NAN), way.unwrap_or(f64::NAN));
         err <= 0.1 * way
@@ -191,10 +158,7 @@ fn the_report_begins_with_what_moved() {
           best = [Math.max(best[0], data[at] - data[at + 2]), Math.max(best[1], data[at + 2] - data[at])];
         return best; }";
     let colours = |name: &str| run.value(&format!("({strongest})('{name}')"));
-    let (created, destroyed) = (
-        colours("Map of created mass"),
-        colours("Map of destroyed mass"),
-    );
+    let (created, destroyed) = (colours("Map of created mass"), colours("Map of destroyed mass"));
     assert!(created[0].as_f64() > created[1].as_f64(), "{created}");
     assert!(destroyed[1].as_f64() > destroyed[0].as_f64(), "{destroyed}");
     run.assert_sound();
@@ -249,11 +213,7 @@ fn the_view_of_a_pair_has_the_values_of_the_table() {
              canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data\
              .some(byte => byte > 0))",
         );
-        assert_eq!(
-            drawn,
-            serde_json::json!([true, true, true, true, true, true, true]),
-            "{id}"
-        );
+        assert_eq!(drawn, serde_json::json!([true, true, true, true, true, true, true]), "{id}");
         let arrows = run.value("document.querySelector('#pair .ot-arrows path').getAttribute('d')");
         assert!(arrows.as_str().unwrap().matches('M').count() > 20);
     }
@@ -271,10 +231,7 @@ fn the_view_of_a_pair_has_the_values_of_the_table() {
     );
     assert!(charts[0].as_str().unwrap().contains("Displacements"));
     let curve = charts[1].as_str().unwrap();
-    assert!(
-        curve.contains("Convergence") && curve.contains("tolerance"),
-        "{curve}"
-    );
+    assert!(curve.contains("Convergence") && curve.contains("tolerance"), "{curve}");
     run.assert_sound();
 }
 
@@ -306,10 +263,7 @@ fn pairs_are_opened_by_keyboard_and_stand_in_the_address() {
     // The address restores the pair, also after sorting the table.
     run.reload();
     assert_eq!(run.value(CHOSEN), names[2].as_str());
-    assert_eq!(
-        run.value("document.querySelector('#pairs tr[aria-selected=true]').rowIndex"),
-        3
-    );
+    assert_eq!(run.value("document.querySelector('#pairs tr[aria-selected=true]').rowIndex"), 3);
     assert_eq!(run.page.troubles(), [""; 0]);
 }
 
@@ -324,17 +278,11 @@ fn names_and_messages_stay_text() {
     assert_eq!(run.value(scripts), 0);
     // A failed pair shows the reason, in the table and in its details.
     let status = &shown(&run, "status")[9];
-    assert!(
-        status.starts_with("failed: ") && status.contains("no.png"),
-        "{status}"
-    );
+    assert!(status.starts_with("failed: ") && status.contains("no.png"), "{status}");
     run.click("#pairs tbody tr:nth-child(10) td");
     run.wait_for(&format!("{CHOSEN} === {}", Value::from(MISSING)));
     assert!(run.text("#pair").contains("no.png"));
-    assert_eq!(
-        run.value("document.querySelectorAll('#pair canvas').length"),
-        0
-    );
+    assert_eq!(run.value("document.querySelectorAll('#pair canvas').length"), 0);
     // The filter finds the failed pair.
     run.focus("#pairs input[type=search]");
     for key in ["f", "a", "i", "l", "e", "d"] {
@@ -363,10 +311,7 @@ fn series_are_drawn_from_the_columns_of_the_input() {
     let cost = numbers(&batches, "cost_px2")[0].unwrap();
     let formatted = run.value(&format!("swathe.format.number({cost})"));
     let numbers_shown = run.text("#series figure.chart .table tbody tr");
-    assert!(
-        numbers_shown.contains(formatted.as_str().unwrap()),
-        "{numbers_shown}"
-    );
+    assert!(numbers_shown.contains(formatted.as_str().unwrap()), "{numbers_shown}");
     // All pairs together, in input order.
     for (select, words) in [(1, "all pairs"), (2, "place in the input")] {
         run.value(&format!(
@@ -381,27 +326,16 @@ fn series_are_drawn_from_the_columns_of_the_input() {
     }
     // Pairs that are only neighbours in the input are not joined by a line.
     assert_eq!(run.value(lines), serde_json::json!([0, 0, 0, 0]));
-    assert!(
-        run.value("document.querySelectorAll('#series .dot').length > 8")
-            .as_bool()
-            .unwrap()
-    );
+    assert!(run.value("document.querySelectorAll('#series .dot').length > 8").as_bool().unwrap());
     run.assert_sound();
 }
 
 /// Pairs of tiny frames, more than have views.
 fn large_run(folder: &Path, n_pairs: usize) {
-    swathe(
-        folder,
-        "ot synth --out data --series 1 --frames 3 --shape 16x24",
-    )
-    .expect(0);
+    swathe(folder, "ot synth --out data --series 1 --frames 3 --shape 16x24").expect(0);
     let mut rows = "pair_id,src,tgt\n".to_owned();
     for k in 0..n_pairs {
-        rows += &format!(
-            "-p {k},series_00/frame_00{}.png,series_00/frame_002.png\n",
-            k % 2
-        );
+        rows += &format!("-p {k},series_00/frame_00{}.png,series_00/frame_002.png\n", k % 2);
     }
     fs::write(folder.join("data/many.csv"), rows).unwrap();
 }
@@ -483,11 +417,7 @@ fn views_that_cannot_be_written_cost_a_warning_and_nothing_else() {
     fs::write(run.join("views"), "in the way").unwrap();
     fs::write(run.join("manifest.jsonl"), "").unwrap();
     let ended = swathe(folder.path(), "ot data/many.csv --out RUN --resume").expect(0);
-    assert!(
-        ended.stderr.contains("warning: 5 small pictures"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("warning: 5 small pictures"), "{}", ended.stderr);
     assert_eq!(result_hash(&run), hash);
     let page = fs::read_to_string(run.join("report.html")).unwrap();
     assert!(page.contains("\"n_views\":0"), "pairs are shown without");

@@ -59,15 +59,8 @@ impl RunPage {
         // The section about the run itself is folded; the tests open it.
         let unfold = "(() => { const fold = document.querySelector('#run'); \
                       if (fold) { fold.wasFolded = !fold.open; fold.open = true; } })()";
-        page.evaluate(unfold)
-            .unwrap_or_else(|error| panic!("{error}"));
-        Some(RunPage {
-            page,
-            report: json(&run.join("report.json")),
-            run,
-            url,
-            _folder: folder,
-        })
+        page.evaluate(unfold).unwrap_or_else(|error| panic!("{error}"));
+        Some(RunPage { page, report: json(&run.join("report.json")), run, url, _folder: folder })
     }
 
     /// The value of a JavaScript expression.
@@ -89,9 +82,8 @@ impl RunPage {
     #[track_caller]
     pub(crate) fn figure(&self, name: &str) -> f64 {
         let selector = Value::from(format!("[data-figure=\"{name}\"]"));
-        let value = self.value(&format!(
-            "Number(document.querySelector({selector}).dataset.value)"
-        ));
+        let value =
+            self.value(&format!("Number(document.querySelector({selector}).dataset.value)"));
         value.as_f64().unwrap()
     }
 

@@ -50,11 +50,7 @@ fn foreign_pages_are_refused() {
 
 /// Checks what a server with a token rejects and accepts.
 fn check_token(watch: &Watch, token: &str) {
-    assert!(
-        watch.url.ends_with(&format!("/?token={token}")),
-        "{}",
-        watch.url
-    );
+    assert!(watch.url.ends_with(&format!("/?token={token}")), "{}", watch.url);
     let port = watch.server.port();
     for path in ["/", "/data.json", "/report", "/metrics", "/nothing"] {
         let refused = get(watch.server, path).expect(401);
@@ -71,26 +67,15 @@ fn check_token(watch: &Watch, token: &str) {
     let exchanged = get(watch.server, &format!("/?token={token}")).expect(303);
     assert_eq!(exchanged.header("location"), Some("/"));
     let cookie = exchanged.header("set-cookie").unwrap().to_owned();
-    assert!(
-        cookie.starts_with(&format!("swathe_watch_{port}={token}; ")),
-        "{cookie}"
-    );
-    assert!(
-        cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"),
-        "{cookie}"
-    );
+    assert!(cookie.starts_with(&format!("swathe_watch_{port}={token}; ")), "{cookie}");
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
     let (cookie, _) = cookie.split_once(';').unwrap();
     for path in ["/", "/data.json", "/report", "/metrics"] {
         let answer = ask(watch.server, "GET", path, &[("Cookie", cookie)]).expect(200);
         assert!(!answer.body.contains(token), "the token stays secret");
         ask(watch.server, "GET", path, &[("Cookie", "swathe_watch_1=x")]).expect(401);
     }
-    let evil = ask(
-        watch.server,
-        "GET",
-        &format!("//evil.example/?token={token}"),
-        &[],
-    );
+    let evil = ask(watch.server, "GET", &format!("//evil.example/?token={token}"), &[]);
     assert_eq!(evil.header("location"), None, "nobody is sent elsewhere");
 }
 
@@ -118,10 +103,7 @@ fn beyond_this_machine_there_is_always_a_token() {
     assert_ne!(token(&other), first, "each has its own");
     let host = format!("evil.example:{}", watch.server.port());
     ask(watch.server, "GET", "/healthz", &[("Host", &host)]).expect(421);
-    let given = Watch::start(
-        folder.path(),
-        &format!("run --bind 0.0.0.0 --token {TOKEN}"),
-    );
+    let given = Watch::start(folder.path(), &format!("run --bind 0.0.0.0 --token {TOKEN}"));
     check_token(&given, TOKEN);
 }
 

@@ -26,12 +26,8 @@ pub(crate) fn with_inputs() -> TempDir {
 pub(crate) fn with_finished_run() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mut random = Random(5);
-    let left: Vec<_> = (0..8)
-        .map(|k| (format!("i{k}"), random.floats(&[3, 4])))
-        .collect();
-    let mut right: Vec<_> = (0..8)
-        .map(|k| (format!("i{k}"), random.floats(&[4, 2])))
-        .collect();
+    let left: Vec<_> = (0..8).map(|k| (format!("i{k}"), random.floats(&[3, 4]))).collect();
+    let mut right: Vec<_> = (0..8).map(|k| (format!("i{k}"), random.floats(&[4, 2]))).collect();
     right[3].1 = random.floats(&[5, 2]);
     save(folder.path(), "left.npz", &left);
     save(folder.path(), "right.npz", &right);
@@ -78,11 +74,8 @@ impl Unfinished {
         let mut json = crate::program::json(&run.join("run.json"));
         json["state"] = "running".into();
         std::fs::write(run.join("run.json"), json.to_string()).unwrap();
-        let unfinished = Unfinished {
-            folder,
-            live: Arc::new(Mutex::new(live())),
-            is_over: Arc::default(),
-        };
+        let unfinished =
+            Unfinished { folder, live: Arc::new(Mutex::new(live())), is_over: Arc::default() };
         unfinished.change(|_| {});
         unfinished
     }
@@ -139,12 +132,7 @@ fn live() -> Live {
         workload: "array".to_owned(),
         command: "swathe array matmul left.npz --with right.npz --out run".to_owned(),
         before: Counts::default(),
-        counts: Counts {
-            n_problems: 100,
-            n_solved: 19,
-            n_failed: 1,
-            ..Counts::default()
-        },
+        counts: Counts { n_problems: 100, n_solved: 19, n_failed: 1, ..Counts::default() },
         elapsed_ms: 10_000.0,
         last_outcome_ms: 9_900.0,
         budget_bytes: 1 << 30,

@@ -78,9 +78,7 @@ fn send(
     for (name, value) in headers {
         request += &format!("{name}: {value}\r\n");
     }
-    stream
-        .write_all(format!("{request}\r\n").as_bytes())
-        .unwrap();
+    stream.write_all(format!("{request}\r\n").as_bytes()).unwrap();
 }
 
 fn parse(text: &str) -> Answer {
@@ -107,10 +105,7 @@ pub(crate) struct Viewer {
 
 impl Viewer {
     pub(crate) fn new(server: SocketAddr) -> Viewer {
-        Viewer {
-            server,
-            etag: String::new(),
-        }
+        Viewer { server, etag: String::new() }
     }
 
     /// The view, if it differs from the last one.

@@ -14,9 +14,7 @@ fn parse(text: &str) -> BTreeMap<String, f64> {
     let mut helped = BTreeSet::new();
     let is_name = |name: &str| {
         let mut bytes = name.bytes();
-        bytes
-            .next()
-            .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+        bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
             && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
     };
     for line in text.lines() {
@@ -29,11 +27,7 @@ fn parse(text: &str) -> BTreeMap<String, f64> {
             assert!(["counter", "gauge"].contains(&kind), "{line}");
             assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
             assert!(helped.contains(name), "{line}");
-            assert_eq!(
-                families.insert(name.to_owned(), kind.to_owned()),
-                None,
-                "{line}"
-            );
+            assert_eq!(families.insert(name.to_owned(), kind.to_owned()), None, "{line}");
         } else {
             let (labelled, value) = line.rsplit_once(' ').unwrap();
             let (name, labels) = labelled.split_once('{').unwrap();
@@ -70,26 +64,11 @@ fn figures_of_a_run_that_goes_on() {
     assert_eq!(kind, Some("text/plain; version=0.0.4; charset=utf-8"));
     let series = parse(&answer.body);
     for (name, value) in [
-        (
-            r#"swathe_problems_total{workload="array",outcome="solved"}"#,
-            114.0,
-        ),
-        (
-            r#"swathe_problems_total{workload="array",outcome="failed"}"#,
-            1.0,
-        ),
-        (
-            r#"swathe_problems_total{workload="array",outcome="too_large"}"#,
-            0.0,
-        ),
-        (
-            r#"swathe_problems_total{workload="array",outcome="timed_out"}"#,
-            5.0,
-        ),
-        (
-            r#"swathe_problems_total{workload="array",outcome="panicked"}"#,
-            0.0,
-        ),
+        (r#"swathe_problems_total{workload="array",outcome="solved"}"#, 114.0),
+        (r#"swathe_problems_total{workload="array",outcome="failed"}"#, 1.0),
+        (r#"swathe_problems_total{workload="array",outcome="too_large"}"#, 0.0),
+        (r#"swathe_problems_total{workload="array",outcome="timed_out"}"#, 5.0),
+        (r#"swathe_problems_total{workload="array",outcome="panicked"}"#, 0.0),
         (r#"swathe_run_problems{workload="array"}"#, 200.0),
         (r#"swathe_run_problems_before{workload="array"}"#, 100.0),
         (r#"swathe_run_done_ratio{workload="array"}"#, 0.6),
@@ -98,26 +77,15 @@ fn figures_of_a_run_that_goes_on() {
         (r#"swathe_run_left_seconds{workload="array"}"#, 40.0),
         (r#"swathe_run_up{workload="array",state="running"}"#, 1.0),
         (r#"swathe_run_up{workload="array",state="dead"}"#, 0.0),
-        (
-            r#"swathe_queue_problems{workload="array",state="waiting"}"#,
-            78.0,
-        ),
-        (
-            r#"swathe_queue_problems{workload="array",state="in_flight"}"#,
-            2.0,
-        ),
-        (
-            r#"swathe_memory_budget_bytes{workload="array"}"#,
-            1073741824.0,
-        ),
+        (r#"swathe_queue_problems{workload="array",state="waiting"}"#, 78.0),
+        (r#"swathe_queue_problems{workload="array",state="in_flight"}"#, 2.0),
+        (r#"swathe_memory_budget_bytes{workload="array"}"#, 1073741824.0),
         (r#"swathe_setbacks_total{workload="array"}"#, 3.0),
         (r#"swathe_launches_total{workload="array"}"#, 20.0),
     ] {
         assert_eq!(series.get(name), Some(&value), "{name}\n{}", answer.body);
     }
-    let states = series
-        .iter()
-        .filter(|(name, _)| name.starts_with("swathe_run_up"));
+    let states = series.iter().filter(|(name, _)| name.starts_with("swathe_run_up"));
     assert_eq!(states.map(|(_, value)| value).sum::<f64>(), 1.0);
 }
 
@@ -126,19 +94,9 @@ fn figures_of_a_run_that_is_over() {
     let folder = with_finished_run();
     let watch = Watch::start(folder.path(), "run");
     let series = parse(&get(watch.server, "/metrics").expect(200).body);
-    assert_eq!(
-        series[r#"swathe_problems_total{workload="array",outcome="solved"}"#],
-        7.0
-    );
+    assert_eq!(series[r#"swathe_problems_total{workload="array",outcome="solved"}"#], 7.0);
     assert_eq!(series[r#"swathe_run_done_ratio{workload="array"}"#], 1.0);
-    assert_eq!(
-        series[r#"swathe_run_up{workload="array",state="finished"}"#],
-        1.0
-    );
+    assert_eq!(series[r#"swathe_run_up{workload="array",state="finished"}"#], 1.0);
     assert_eq!(series[r#"swathe_memory_used_bytes{workload="array"}"#], 0.0);
-    assert!(
-        !series
-            .keys()
-            .any(|name| name.starts_with("swathe_run_left"))
-    );
+    assert!(!series.keys().any(|name| name.starts_with("swathe_run_left")));
 }

@@ -25,8 +25,7 @@ fn browser() -> Option<Browser> {
 fn open<'a>(browser: &'a Browser, url: &str) -> Page<'a> {
     let page = browser.open(url).unwrap();
     page.set_limit(Duration::from_secs(90));
-    page.wait_for("document.querySelector('[data-figure=state]')?.dataset.value")
-        .unwrap();
+    page.wait_for("document.querySelector('[data-figure=state]')?.dataset.value").unwrap();
     page
 }
 
@@ -58,13 +57,10 @@ fn a_run_can_be_seen_to_go_on_die_and_finish() {
         .unwrap();
     let first = figure(&page, "n_done");
     // What the user has opened, and the scroll position, are kept while figures are updated.
-    page.wait_for("document.querySelector('#speed details')")
-        .unwrap();
+    page.wait_for("document.querySelector('#speed details')").unwrap();
     page.click("#speed details summary").unwrap();
-    page.wait_for("document.querySelector('#speed details .table')")
-        .unwrap();
-    page.evaluate("window.mark = document.querySelector('.tiles'); scrollTo(0, 150)")
-        .unwrap();
+    page.wait_for("document.querySelector('#speed details .table')").unwrap();
+    page.evaluate("window.mark = document.querySelector('.tiles'); scrollTo(0, 150)").unwrap();
     let scroll = page.evaluate("scrollY").unwrap();
     page.wait_for(&format!(
         "Number(document.querySelector('[data-figure=n_done]').dataset.value) >= {}",
@@ -73,16 +69,11 @@ fn a_run_can_be_seen_to_go_on_die_and_finish() {
     .unwrap();
     assert_eq!(page.evaluate("scrollY").unwrap(), scroll);
     assert_eq!(
-        page.evaluate("document.querySelector('#speed details').open && mark.isConnected")
-            .unwrap(),
+        page.evaluate("document.querySelector('#speed details').open && mark.isConnected").unwrap(),
         true
     );
     assert!(text(&page, "h1").contains("of 60 problems done"));
-    assert!(
-        text(&page, "#workers").contains("solves"),
-        "{}",
-        text(&page, "#workers")
-    );
+    assert!(text(&page, "#workers").contains("solves"), "{}", text(&page, "#workers"));
     run.kill();
     wait_for_state(&page, "dead");
     assert_eq!(text(&page, ".badge"), "Dead");
@@ -93,17 +84,12 @@ fn a_run_can_be_seen_to_go_on_die_and_finish() {
     wait_for_state(&page, "finished");
     assert_eq!(run.wait(), Some(0));
     assert_eq!(figure(&page, "n_done"), 60.0);
-    page.wait_for("document.querySelector('.next a.open')")
-        .unwrap();
+    page.wait_for("document.querySelector('.next a.open')").unwrap();
     assert_eq!(page.troubles(), [""; 0]);
     page.click(".next a.open").unwrap();
     page.wait_for("location.pathname === '/report'").unwrap();
     page.wait_for("document.readyState === 'complete'").unwrap();
-    assert_eq!(
-        page.troubles(),
-        [""; 0],
-        "the report is whole under its policy"
-    );
+    assert_eq!(page.troubles(), [""; 0], "the report is whole under its policy");
 }
 
 #[test]
@@ -117,9 +103,7 @@ fn the_page_fits_a_telephone_and_keeps_hostile_text_as_text() {
         live.setbacks.push(Setback {
             at_ms: 12.0,
             device: DeviceId::Gpu(0),
-            cause: SetbackCause::LaunchFailed {
-                message: evil.to_owned(),
-            },
+            cause: SetbackCause::LaunchFailed { message: evil.to_owned() },
             n_problems: 3,
             remedy: Remedy::ToCpu,
         });
@@ -136,16 +120,8 @@ fn the_page_fits_a_telephone_and_keeps_hostile_text_as_text() {
     let watch = Watch::start(unfinished.path(), "run");
     let page = open(&browser, &watch.url);
     wait_for_state(&page, "stalled");
-    assert!(
-        text(&page, "#setbacks").contains(evil),
-        "{}",
-        text(&page, "#setbacks")
-    );
-    assert!(
-        text(&page, "#run").contains(evil),
-        "{}",
-        text(&page, "#run")
-    );
+    assert!(text(&page, "#setbacks").contains(evil), "{}", text(&page, "#setbacks"));
+    assert!(text(&page, "#run").contains(evil), "{}", text(&page, "#run"));
     assert!(text(&page, "#workers").contains("90 s"));
     for is_dark in [false, true] {
         page.set_dark(is_dark).unwrap();
@@ -176,16 +152,13 @@ fn the_page_says_when_its_server_is_gone_and_goes_on_when_it_is_back() {
     assert_eq!(figure(&page, "n_done"), 20.0);
     let port = watch.server.port();
     assert_eq!(watch.interrupt(), Some(0));
-    page.wait_for("!document.querySelector('.lost').hidden")
-        .unwrap();
+    page.wait_for("!document.querySelector('.lost').hidden").unwrap();
     assert!(text(&page, ".lost").contains("does not answer"));
     assert_eq!(figure(&page, "n_done"), 20.0, "what was heard last stays");
     unfinished.change(|live| live.counts.n_solved += 5);
     let _watch = Watch::start(unfinished.path(), &format!("run --port {port}"));
-    page.wait_for("document.querySelector('.lost').hidden")
-        .unwrap();
-    page.wait_for("document.querySelector('[data-figure=n_done]').dataset.value === '25'")
-        .unwrap();
+    page.wait_for("document.querySelector('.lost').hidden").unwrap();
+    page.wait_for("document.querySelector('[data-figure=n_done]').dataset.value === '25'").unwrap();
 }
 
 #[test]
@@ -195,22 +168,11 @@ fn a_browser_with_the_token_gets_in_and_others_do_not() {
     let watch = Watch::start(unfinished.path(), "run --token 0123456789abcdef");
     let page = open(&browser, &watch.url);
     wait_for_state(&page, "running");
-    assert_eq!(
-        page.evaluate("location.search").unwrap(),
-        "",
-        "the token is out of sight"
-    );
-    assert_eq!(
-        page.evaluate("document.cookie").unwrap(),
-        "",
-        "and out of reach of scripts"
-    );
+    assert_eq!(page.evaluate("location.search").unwrap(), "", "the token is out of sight");
+    assert_eq!(page.evaluate("document.cookie").unwrap(), "", "and out of reach of scripts");
     let stranger = browser.open(&format!("http://{}/", watch.server)).unwrap();
     let shown = stranger.evaluate("document.body.innerText").unwrap();
-    assert!(
-        shown.as_str().unwrap().contains("token is missing"),
-        "{shown}"
-    );
+    assert!(shown.as_str().unwrap().contains("token is missing"), "{shown}");
 }
 
 #[test]
@@ -219,11 +181,8 @@ fn open_connections_of_others_do_not_keep_figures_from_a_page() {
     let unfinished = Unfinished::beating();
     let watch = Watch::start(unfinished.path(), "run");
     let _silent: Vec<_> = (0..200).map(|_| connect(watch.server)).collect();
-    let pages = [
-        open(&browser, &watch.url),
-        open(&browser, &watch.url),
-        open(&browser, &watch.url),
-    ];
+    let pages =
+        [open(&browser, &watch.url), open(&browser, &watch.url), open(&browser, &watch.url)];
     unfinished.change(|live| live.counts.n_solved += 5);
     for page in &pages {
         wait_for_state(page, "running");
@@ -245,7 +204,6 @@ fn figures_that_have_not_changed_are_not_sent_again() {
     let statuses = "performance.getEntriesByType('resource')\
         .filter(entry => entry.name.endsWith('/data.json'))\
         .map(entry => entry.responseStatus).join(' ')";
-    page.wait_for(&format!("({statuses}).startsWith('200 304 304')"))
-        .unwrap();
+    page.wait_for(&format!("({statuses}).startsWith('200 304 304')")).unwrap();
     assert_eq!(page.troubles(), [""; 0]);
 }

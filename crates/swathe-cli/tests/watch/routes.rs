@@ -13,10 +13,7 @@ fn a_finished_run_is_told_with_its_report() {
     let watch = Watch::start(folder.path(), "run");
     assert!(watch.url.starts_with("http://127.0.0.1:"), "{}", watch.url);
     let page = get(watch.server, "/").expect(200);
-    assert_eq!(
-        page.header("content-type"),
-        Some("text/html; charset=utf-8")
-    );
+    assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
     assert!(page.body.starts_with("<!doctype html>"), "{}", page.body);
     let data = get(watch.server, "/data.json").expect(200);
     assert_eq!(data.header("content-type"), Some("application/json"));
@@ -101,14 +98,11 @@ fn every_answer_has_its_headers() {
     let folder = with_finished_run();
     let watch = Watch::start(folder.path(), "run");
     let foreign = [("Origin", "http://evil.example")];
-    let answers = PATHS
-        .map(|path| ask(watch.server, "HEAD", path, &[]))
-        .into_iter()
-        .chain([
-            get(watch.server, "/nothing"),
-            ask(watch.server, "POST", "/", &[]),
-            ask(watch.server, "GET", "/", &foreign),
-        ]);
+    let answers = PATHS.map(|path| ask(watch.server, "HEAD", path, &[])).into_iter().chain([
+        get(watch.server, "/nothing"),
+        ask(watch.server, "POST", "/", &[]),
+        ask(watch.server, "GET", "/", &foreign),
+    ]);
     for answer in answers {
         let policy = answer.header("content-security-policy").unwrap();
         assert!(policy.starts_with("default-src 'none'"), "{policy}");

@@ -12,9 +12,7 @@ fn a_run_is_watched_to_its_end() {
     let watch = Watch::start(folder.path(), "run");
     let mut viewer = Viewer::new(watch.server);
     let done = |view: &serde_json::Value| view["n_done"].as_u64().unwrap();
-    let first = viewer.until("outcomes", |view| {
-        done(view) > 0 && view["state"] == "running"
-    });
+    let first = viewer.until("outcomes", |view| done(view) > 0 && view["state"] == "running");
     assert_eq!(first["n_problems"], 60);
     let next = viewer.until("more outcomes", |view| done(view) > done(&first));
     assert!(next["rate_per_s"].as_f64().unwrap() > 0.0);
@@ -49,9 +47,8 @@ fn the_death_of_a_run_is_noticed_and_so_is_its_return() {
     assert_eq!(view["n_committed"], n_before);
     // The run can be resumed, and the watch continues.
     let mut run = Run::start(folder.path(), &format!("{LINE} --resume"), 400);
-    let view = watch.until("it runs again", |view| {
-        view["state"] == "running" && view["n_before"] == n_before
-    });
+    let view = watch
+        .until("it runs again", |view| view["state"] == "running" && view["n_before"] == n_before);
     assert_eq!(view["n_problems"], 60);
     let view = watch.until_state("finished");
     assert_eq!(view["counts"]["n_solved"], 60, "of the whole run");

@@ -13,10 +13,7 @@ fn running_stalled_merging() {
     let unfinished = Unfinished::beating();
     let watch = Watch::start(unfinished.path(), "run");
     let view = watch.until_state("running");
-    assert_eq!(
-        (view["n_done"].as_u64(), view["n_problems"].as_u64()),
-        (Some(20), Some(100))
-    );
+    assert_eq!((view["n_done"].as_u64(), view["n_problems"].as_u64()), (Some(20), Some(100)));
     assert_eq!(view["rate_per_s"], 2.0);
     assert_eq!(view["left_ms"], 40_000.0);
     let live = unfinished.change(|live| {
@@ -31,19 +28,14 @@ fn running_stalled_merging() {
     let view = watch.until_state("stalled");
     let words = view["words"].as_str().unwrap();
     assert!(words.contains("no new outcome for 90 s"), "{words}");
-    assert!(
-        words.contains("Worker 1 has been in problem 57 for 90 s."),
-        "{words}"
-    );
+    assert!(words.contains("Worker 1 has been in problem 57 for 90 s."), "{words}");
     let since = view["since_unix_ms"].as_u64().unwrap();
     assert_eq!(since, live.started_unix_ms + 9_900);
     unfinished.change(|live| live.stage = Stage::Merging);
     watch.until_state("merging");
     wait_for("every state on stderr", || {
         let said = watch.said();
-        ["running (20 of 100 done, ", "stalled", "merging"]
-            .iter()
-            .all(|state| said.contains(state))
+        ["running (20 of 100 done, ", "stalled", "merging"].iter().all(|state| said.contains(state))
     });
 }
 
@@ -72,10 +64,7 @@ fn a_process_that_is_gone_is_dead_whether_it_was_waited_for_or_not() {
 fn start_ticks(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields = stat.rsplit_once(") ").unwrap().1;
-    fields
-        .split(' ')
-        .nth(19)
-        .map(|ticks| ticks.parse().unwrap())
+    fields.split(' ').nth(19).map(|ticks| ticks.parse().unwrap())
 }
 
 #[test]
@@ -87,10 +76,7 @@ fn a_process_on_another_machine_is_dead_when_it_falls_silent() {
     assert_eq!(view["words"], "At work on far.");
     let view = watch.until_state("dead");
     let words = view["words"].as_str().unwrap();
-    assert!(
-        words.starts_with("The process on far has not been heard of for"),
-        "{words}"
-    );
+    assert!(words.starts_with("The process on far has not been heard of for"), "{words}");
 }
 
 #[test]
@@ -99,10 +85,7 @@ fn a_folder_of_before_is_not_running_and_one_that_vanishes_cannot_be_read() {
     std::fs::remove_file(unfinished.run().join("live.json")).unwrap();
     let watch = Watch::start(unfinished.path(), "run");
     let view = watch.until_state("not_running");
-    assert!(
-        view["words"].as_str().unwrap().contains("--resume"),
-        "{view}"
-    );
+    assert!(view["words"].as_str().unwrap().contains("--resume"), "{view}");
     std::fs::rename(unfinished.run(), unfinished.path().join("away")).unwrap();
     watch.until_state("unreadable");
     std::fs::rename(unfinished.path().join("away"), unfinished.run()).unwrap();
@@ -116,10 +99,7 @@ fn a_damaged_live_file_is_told_and_nothing_falls_over() {
     for text in ["", "{", "null", "{\"format\": 1}", "\u{0}\u{0}"] {
         std::fs::write(unfinished.run().join("live.json"), text).unwrap();
         let view = watch.until_state("unreadable");
-        assert!(
-            view["words"].as_str().unwrap().contains("live.json"),
-            "{view}"
-        );
+        assert!(view["words"].as_str().unwrap().contains("live.json"), "{view}");
         unfinished.change(|_| {});
         watch.until_state("running");
     }

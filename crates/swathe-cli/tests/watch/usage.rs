@@ -13,26 +13,10 @@ fn what_cannot_be_watched_is_told_with_a_hint() {
         ("missing", "there is no folder missing", "the run has begun"),
         ("in.npz", "in.npz is a file", "given to --out"),
         ("empty", "empty is not a run folder", "--out made"),
-        (
-            "shards",
-            "shards has no run of its own",
-            "shards/shards/1-of-2",
-        ),
-        (
-            "missing --token short",
-            "--token has 5 characters",
-            "16 or more",
-        ),
-        (
-            "shards/shards/1-of-2 --bind nowhere.invalid",
-            "--bind is",
-            "127.0.0.1",
-        ),
-        (
-            "shards/shards/1-of-2 --bind 192.0.2.1",
-            "cannot serve at 192.0.2.1",
-            "of this machine",
-        ),
+        ("shards", "shards has no run of its own", "shards/shards/1-of-2"),
+        ("missing --token short", "--token has 5 characters", "16 or more"),
+        ("shards/shards/1-of-2 --bind nowhere.invalid", "--bind is", "127.0.0.1"),
+        ("shards/shards/1-of-2 --bind 192.0.2.1", "cannot serve at 192.0.2.1", "of this machine"),
         ("shards/shards/1-of-2 --port 65536", "65536", "--help"),
         ("", "RUN", "--help"),
     ] {
@@ -53,11 +37,7 @@ fn a_taken_port_is_told() {
     let ended = swathe(folder.path(), &format!("watch run --port {port}")).expect(2);
     let complaint = format!("port {port} of 127.0.0.1 is taken");
     assert!(ended.stderr.contains(&complaint), "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("hint: choose another --port"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("hint: choose another --port"), "{}", ended.stderr);
 }
 
 #[test]

@@ -103,10 +103,7 @@ fn the_run_is_read_twice_a_second_however_many_look() {
     let n_opened = events.len() / 16 / 2;
     let n_most = waited.as_secs_f64() * 2.0 + 2.0;
     assert!(n_opened >= 3, "{n_opened} in {waited:?}");
-    assert!(
-        (n_opened as f64) <= n_most,
-        "{n_opened} in {waited:?} for {n_asked} requests"
-    );
+    assert!((n_opened as f64) <= n_most, "{n_opened} in {waited:?} for {n_asked} requests");
 }
 
 #[test]

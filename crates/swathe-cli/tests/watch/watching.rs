@@ -119,9 +119,7 @@ impl Run {
         let mut command = command(folder, line);
         let run = Run(command.env("SWATHE_FAULTS", faults).spawn().unwrap());
         let out = line.split_once("--out ").unwrap().1;
-        let live = folder
-            .join(out.split(' ').next().unwrap())
-            .join("live.json");
+        let live = folder.join(out.split(' ').next().unwrap()).join("live.json");
         wait_for("a live file", || live.exists());
         run
     }

@@ -114,13 +114,7 @@ mod tests {
     use swathe::DeviceId;
 
     fn setback(cause: SetbackCause) -> Setback {
-        Setback {
-            at_ms: 0.0,
-            device: DeviceId::Cpu,
-            cause,
-            n_problems: 2,
-            remedy: Remedy::Retried,
-        }
+        Setback { at_ms: 0.0, device: DeviceId::Cpu, cause, n_problems: 2, remedy: Remedy::Retried }
     }
 
     #[test]

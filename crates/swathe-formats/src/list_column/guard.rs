@@ -18,7 +18,5 @@ fn panicked(payload: &(dyn Any + Send)) -> ListColumnError {
         .map(String::as_str)
         .or_else(|| payload.downcast_ref::<&str>().copied())
         .unwrap_or("no message");
-    ListColumnError::DecoderPanicked {
-        message: message.into(),
-    }
+    ListColumnError::DecoderPanicked { message: message.into() }
 }

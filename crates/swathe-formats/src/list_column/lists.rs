@@ -38,11 +38,7 @@ impl Lists {
             None => None,
         };
         let is_right = !levels.is_empty() && dtype_of(values.data_type()) == Some(dtype);
-        is_right.then_some(Lists {
-            levels,
-            values,
-            shapes,
-        })
+        is_right.then_some(Lists { levels, values, shapes })
     }
 
     /// The array of row `idx` of the batch.

@@ -67,10 +67,7 @@ impl Batches {
     ) -> Result<Batches, ListColumnError> {
         let last = rows.start.max(rows.end);
         if last > column.n_rows {
-            return Err(ListColumnError::RowOutOfRange {
-                row: last,
-                n_rows: column.n_rows,
-            });
+            return Err(ListColumnError::RowOutOfRange { row: last, n_rows: column.n_rows });
         }
         let names = column.names.as_ref().filter(|_| has_names);
         let decoder = match rows.is_empty() {
@@ -186,9 +183,7 @@ impl Batch {
     fn name(&self, idx: usize, column: Option<&str>) -> Result<Option<&str>, ItemError> {
         match (&self.names, column) {
             (Some(names), _) if names.is_valid(idx) => Ok(Some(names.value(idx))),
-            (Some(_), Some(column)) => Err(ItemError::NullName {
-                column: column.into(),
-            }),
+            (Some(_), Some(column)) => Err(ItemError::NullName { column: column.into() }),
             _ => Ok(None),
         }
     }
@@ -229,11 +224,7 @@ pub(super) fn survey(
                     &number
                 }
             };
-            each(Surveyed {
-                row,
-                name,
-                shape: place.map(|()| shape.as_slice()),
-            });
+            each(Surveyed { row, name, shape: place.map(|()| shape.as_slice()) });
         }
     }
     Ok(())

@@ -129,15 +129,10 @@ impl<W: Write + Send> ListColumnWriter<W> {
     fn check(&self, array: &Array) -> Result<(), ListColumnError> {
         let expected = self.pending.values.dtype();
         if array.dtype() != expected {
-            return Err(ListColumnError::DtypeMismatch {
-                expected,
-                found: array.dtype(),
-            });
+            return Err(ListColumnError::DtypeMismatch { expected, found: array.dtype() });
         }
         if array.shape().len() != 1 {
-            return Err(ListColumnError::NotOneDimensional {
-                shape: array.shape().to_vec(),
-            });
+            return Err(ListColumnError::NotOneDimensional { shape: array.shape().to_vec() });
         }
         if array.size_bytes() as u64 > ITEM_BYTES_MAX {
             return Err(ListColumnError::ItemTooLarge {

@@ -156,21 +156,12 @@ impl<'s> FortranPlaces<'s> {
         for axis in (1..shape.len()).rev() {
             strides[axis - 1] = strides[axis] * shape[axis];
         }
-        FortranPlaces {
-            shape,
-            strides,
-            index: vec![0; shape.len()],
-        }
+        FortranPlaces { shape, strides, index: vec![0; shape.len()] }
     }
 
     /// The indices of the next elements, at most `n_max`, up to the end of the first axis.
     fn take_run(&mut self, n_max: usize) -> Run {
-        let first = self
-            .index
-            .iter()
-            .zip(&self.strides)
-            .map(|(i, stride)| i * stride)
-            .sum();
+        let first = self.index.iter().zip(&self.strides).map(|(i, stride)| i * stride).sum();
         let n = n_max.min(self.shape[0] - self.index[0]);
         self.index[0] += n;
         for axis in 0..self.shape.len() - 1 {
@@ -180,11 +171,7 @@ impl<'s> FortranPlaces<'s> {
             self.index[axis] = 0;
             self.index[axis + 1] += 1;
         }
-        Run {
-            first,
-            stride: self.strides[0],
-            n,
-        }
+        Run { first, stride: self.strides[0], n }
     }
 }
 
@@ -199,16 +186,13 @@ pub(super) fn for_each_stage(
     let mut n_done = 0;
     while n_done < n_bytes {
         let n_now = stage.len().min(n_bytes - n_done);
-        reader
-            .read_exact(&mut stage[..n_now])
-            .map_err(|error| match error.kind() {
-                // The file was truncated after its size was read, or a declared size was wrong.
-                io::ErrorKind::UnexpectedEof if error.get_ref().is_none() => NpyError::Truncated {
-                    expected_bytes: n_bytes as u64,
-                    actual_bytes: n_done as u64,
-                },
-                _ => NpyError::Io(error),
-            })?;
+        reader.read_exact(&mut stage[..n_now]).map_err(|error| match error.kind() {
+            // The file was truncated after its size was read, or a declared size was wrong.
+            io::ErrorKind::UnexpectedEof if error.get_ref().is_none() => {
+                NpyError::Truncated { expected_bytes: n_bytes as u64, actual_bytes: n_done as u64 }
+            }
+            _ => NpyError::Io(error),
+        })?;
         take(&stage[..n_now])?;
         n_done += n_now;
     }
@@ -216,11 +200,9 @@ pub(super) fn for_each_stage(
 }
 
 fn make_room<T>(elements: &mut Vec<T>, n_more: usize) -> Result<(), NpyError> {
-    elements
-        .try_reserve_exact(n_more)
-        .map_err(|_| NpyError::OutOfMemory {
-            wanted_bytes: (elements.len() as u64 + n_more as u64) * size_of::<T>() as u64,
-        })
+    elements.try_reserve_exact(n_more).map_err(|_| NpyError::OutOfMemory {
+        wanted_bytes: (elements.len() as u64 + n_more as u64) * size_of::<T>() as u64,
+    })
 }
 
 fn write_as<T: Element>(elements: &[T], mut out: impl Write) -> io::Result<()> {

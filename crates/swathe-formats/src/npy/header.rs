@@ -82,10 +82,7 @@ pub(super) fn read<T>(
     let expected_bytes = header.data_bytes();
     let actual_bytes = size_bytes - data_offset;
     match actual_bytes.checked_sub(expected_bytes) {
-        None => Err(NpyError::Truncated {
-            expected_bytes,
-            actual_bytes,
-        }),
+        None => Err(NpyError::Truncated { expected_bytes, actual_bytes }),
         Some(0) => Ok(header),
         Some(n_bytes) => Err(NpyError::TrailingBytes { n_bytes }),
     }
@@ -97,14 +94,10 @@ fn read_text(reader: &mut impl Read, size_bytes: u64) -> Result<(Vec<u8>, u64), 
     let n_start = read_up_to(reader, &mut start)?;
     let magic = &start[..n_start.min(6)];
     if magic != MAGIC {
-        return Err(NpyError::WrongMagic {
-            found: magic.to_vec(),
-        });
+        return Err(NpyError::WrongMagic { found: magic.to_vec() });
     }
-    let truncated = |expected_bytes| NpyError::HeaderTruncated {
-        expected_bytes,
-        actual_bytes: size_bytes,
-    };
+    let truncated =
+        |expected_bytes| NpyError::HeaderTruncated { expected_bytes, actual_bytes: size_bytes };
     if n_start < 8 {
         return Err(truncated(10));
     }
@@ -124,10 +117,7 @@ fn read_text(reader: &mut impl Read, size_bytes: u64) -> Result<(Vec<u8>, u64), 
         return Err(truncated(data_offset));
     }
     if header_bytes > HEADER_BYTES_MAX {
-        return Err(NpyError::HeaderTooLarge {
-            header_bytes,
-            max_bytes: HEADER_BYTES_MAX,
-        });
+        return Err(NpyError::HeaderTooLarge { header_bytes, max_bytes: HEADER_BYTES_MAX });
     }
     // No buffer of the declared length is allocated: `size_bytes` may be the declared size of a zip
     // member.
@@ -143,16 +133,10 @@ fn read_text(reader: &mut impl Read, size_bytes: u64) -> Result<(Vec<u8>, u64), 
 pub(crate) fn encode(shape: &[usize], dtype: Dtype) -> Vec<u8> {
     let extents = match shape {
         [n] => format!("{n},"),
-        _ => shape
-            .iter()
-            .map(|n| n.to_string())
-            .collect::<Vec<_>>()
-            .join(", "),
+        _ => shape.iter().map(|n| n.to_string()).collect::<Vec<_>>().join(", "),
     };
-    let mut text = format!(
-        "{{'descr': '{}', 'fortran_order': False, 'shape': ({extents}), }}",
-        descr(dtype)
-    );
+    let mut text =
+        format!("{{'descr': '{}', 'fortran_order': False, 'shape': ({extents}), }}", descr(dtype));
     // NumPy leaves space for the first extent to grow to 21 digits in place.
     if let Some(first) = shape.first() {
         let n_digits = first.to_string().len();
@@ -173,11 +157,7 @@ pub(crate) fn encode(shape: &[usize], dtype: Dtype) -> Vec<u8> {
         Err(_) => {
             let n = padded(4);
             out.extend([2, 0]);
-            out.extend(
-                u32::try_from(n)
-                    .expect("a shape's text stays under 4 GiB")
-                    .to_le_bytes(),
-            );
+            out.extend(u32::try_from(n).expect("a shape's text stays under 4 GiB").to_le_bytes());
             n
         }
     };
@@ -244,15 +224,9 @@ fn parse(text: &[u8]) -> Result<Described<'_>, NpyError> {
     }
     cursor.end()?;
     let descr = descr.ok_or(NpyError::MissingKey { key: "descr" })?;
-    let fortran_order = fortran_order.ok_or(NpyError::MissingKey {
-        key: "fortran_order",
-    })?;
+    let fortran_order = fortran_order.ok_or(NpyError::MissingKey { key: "fortran_order" })?;
     let shape = shape.ok_or(NpyError::MissingKey { key: "shape" })?;
-    Ok(Described {
-        descr,
-        fortran_order,
-        shape,
-    })
+    Ok(Described { descr, fortran_order, shape })
 }
 
 fn check_volume(shape: &[usize], element_bytes: usize) -> Result<(), NpyError> {
@@ -291,11 +265,7 @@ fn code_of(descr: Descr<'_>) -> Result<(ByteOrder, &[u8], &[u8]), NpyError> {
             });
         }
     };
-    let native = if cfg!(target_endian = "big") {
-        ByteOrder::Big
-    } else {
-        ByteOrder::Little
-    };
+    let native = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
     // `|` means that byte order does not apply; `=` or no prefix means native order.
     let (byte_order, code) = match text {
         [b'<', code @ ..] => (ByteOrder::Little, code),
@@ -313,20 +283,16 @@ pub(super) fn number_type(descr: Descr<'_>) -> Result<Element<NumberType>, NpyEr
         // For other types, the error for arrays is more specific.
         None => match array_type(descr) {
             Err(error) => Err(error),
-            Ok(_) => Err(NpyError::UnsupportedDtype {
-                descr: shorten(text),
-                advice: Advice::NotNumbers,
-            }),
+            Ok(_) => {
+                Err(NpyError::UnsupportedDtype { descr: shorten(text), advice: Advice::NotNumbers })
+            }
         },
     }
 }
 
 /// Accepts the types that arrays support.
 pub(super) fn array_type(descr: Descr<'_>) -> Result<Element<Dtype>, NpyError> {
-    let unsupported = |text, advice| NpyError::UnsupportedDtype {
-        descr: shorten(text),
-        advice,
-    };
+    let unsupported = |text, advice| NpyError::UnsupportedDtype { descr: shorten(text), advice };
     let (byte_order, code, text) = code_of(descr)?;
     let dtype = match code {
         b"u1" => Dtype::U8,
@@ -340,9 +306,7 @@ pub(super) fn array_type(descr: Descr<'_>) -> Result<Element<Dtype>, NpyError> {
         b"f4" => Dtype::F32,
         b"f8" => Dtype::F64,
         [b'O', ..] => {
-            return Err(NpyError::ObjectDtype {
-                descr: shorten(text),
-            });
+            return Err(NpyError::ObjectDtype { descr: shorten(text) });
         }
         b"b1" => return Err(unsupported(text, Advice::Convert("uint8"))),
         b"f2" => return Err(unsupported(text, Advice::Convert("float32"))),
@@ -376,11 +340,7 @@ impl<'t> Cursor<'t> {
     }
 
     fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), NpyError> {
-        if self.accept(byte) {
-            Ok(())
-        } else {
-            Err(self.malformed(expected))
-        }
+        if self.accept(byte) { Ok(()) } else { Err(self.malformed(expected)) }
     }
 
     fn end(&mut self) -> Result<(), NpyError> {
@@ -488,21 +448,13 @@ impl<'t> Cursor<'t> {
         }
         let spelled = || shorten(&self.text[start..self.at]);
         if digits_at > start && digits.iter().any(|&digit| digit != b'0') {
-            return Err(NpyError::NegativeExtent {
-                axis,
-                extent: spelled(),
-            });
+            return Err(NpyError::NegativeExtent { axis, extent: spelled() });
         }
         let extent = digits
             .iter()
-            .try_fold(0usize, |n, &digit| {
-                n.checked_mul(10)?.checked_add(usize::from(digit - b'0'))
-            })
+            .try_fold(0usize, |n, &digit| n.checked_mul(10)?.checked_add(usize::from(digit - b'0')))
             .filter(|&extent| isize::try_from(extent).is_ok())
-            .ok_or_else(|| NpyError::AbsurdExtent {
-                axis,
-                extent: spelled(),
-            })?;
+            .ok_or_else(|| NpyError::AbsurdExtent { axis, extent: spelled() })?;
         // Python 2 wrote long integers with an L.
         self.at += usize::from(self.text.get(self.at) == Some(&b'L'));
         Ok(extent)
@@ -521,9 +473,5 @@ impl<'t> Cursor<'t> {
 fn shorten(text: &[u8]) -> String {
     const N_MAX: usize = 60;
     let shown = String::from_utf8_lossy(&text[..text.len().min(N_MAX)]).into_owned();
-    if text.len() > N_MAX {
-        shown + "…"
-    } else {
-        shown
-    }
+    if text.len() > N_MAX { shown + "…" } else { shown }
 }

@@ -172,11 +172,7 @@ mod tests {
     #[test]
     fn every_type_and_order() {
         let check = |descr: &str, data: &[u8], expected: [f64; 2]| {
-            assert_eq!(
-                read(&file(descr, false, "(1, 2)", data)).unwrap(),
-                expected,
-                "{descr}"
-            );
+            assert_eq!(read(&file(descr, false, "(1, 2)", data)).unwrap(), expected, "{descr}");
         };
         check("|b1", &[1, 0], [1.0, 0.0]);
         check("|u1", &[255, 3], [255.0, 3.0]);
@@ -189,10 +185,7 @@ mod tests {
         check("<u4", &[0, 0, 0, 128, 1, 0, 0, 0], [2147483648.0, 1.0]);
         let long: Vec<u8> = [-5i64, 6].iter().flat_map(|n| n.to_le_bytes()).collect();
         check("<i8", &long, [-5.0, 6.0]);
-        let double: Vec<u8> = [0.1f64, -0.0]
-            .iter()
-            .flat_map(|n| n.to_be_bytes())
-            .collect();
+        let double: Vec<u8> = [0.1f64, -0.0].iter().flat_map(|n| n.to_be_bytes()).collect();
         check(">f8", &double, [0.1, -0.0]);
     }
 

@@ -30,10 +30,7 @@ impl ByteSource {
     /// The `n_bytes` from byte `offset` on. If the source ends before, this fails without
     /// allocating.
     pub(super) fn read_vec_at(&self, offset: u64, n_bytes: u64) -> io::Result<Vec<u8>> {
-        if offset
-            .checked_add(n_bytes)
-            .is_none_or(|end| end > self.size_bytes())
-        {
+        if offset.checked_add(n_bytes).is_none_or(|end| end > self.size_bytes()) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let mut bytes = vec![0; n_bytes as usize];
@@ -43,11 +40,7 @@ impl ByteSource {
 
     /// A reader of the `n_bytes` from byte `offset` on, or fewer if the source ends before.
     pub(super) fn section(&self, offset: u64, n_bytes: u64) -> Section<'_> {
-        Section {
-            source: self,
-            at: offset,
-            n_left: n_bytes,
-        }
+        Section { source: self, at: offset, n_left: n_bytes }
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {

@@ -42,10 +42,7 @@ impl RawName {
     pub(super) fn of(bytes: &[u8]) -> RawName {
         let mut crc = Crc::new();
         crc.update(bytes);
-        RawName {
-            crc: crc.sum(),
-            n_bytes: bytes.len() as u16,
-        }
+        RawName { crc: crc.sum(), n_bytes: bytes.len() as u16 }
     }
 }
 
@@ -90,18 +87,11 @@ pub(super) fn read(source: &ByteSource) -> Result<Directory, NpzError> {
             limit: end.at,
         });
     }
-    within(
-        "the number of members",
-        end.n_members,
-        end.size_bytes / ENTRY_BYTES,
-    )?;
+    within("the number of members", end.n_members, end.size_bytes / ENTRY_BYTES)?;
 
     // The range was checked, so the allocation is at most the file's size.
     let bytes = source.read_vec_at(end.offset, end.size_bytes)?;
-    let mut fields = Fields {
-        bytes: &bytes,
-        offset: end.offset,
-    };
+    let mut fields = Fields { bytes: &bytes, offset: end.offset };
     let n_members = end.n_members as usize;
     let mut directory = Directory {
         offset: end.offset,
@@ -109,22 +99,14 @@ pub(super) fn read(source: &ByteSource) -> Result<Directory, NpzError> {
         names: NameList::with_capacity(n_members),
     };
     // Folders take room in the file too, so they must not overlap, but they are not members.
-    let mut folders = Directory {
-        offset: end.offset,
-        members: Vec::new(),
-        names: NameList::default(),
-    };
+    let mut folders =
+        Directory { offset: end.offset, members: Vec::new(), names: NameList::default() };
     for member_idx in 0..n_members {
         let (member, full_name) = read_entry(&mut fields, member_idx)?;
         let is_folder = member.size_bytes == 0 && full_name.ends_with('/');
-        let list = if is_folder {
-            &mut folders
-        } else {
-            &mut directory
-        };
+        let list = if is_folder { &mut folders } else { &mut directory };
         list.members.push(member);
-        list.names
-            .push(full_name.strip_suffix(".npy").unwrap_or(&full_name));
+        list.names.push(full_name.strip_suffix(".npy").unwrap_or(&full_name));
     }
     refuse_overlaps(&directory, &folders)?;
     directory.names.shrink_to_fit();
@@ -142,25 +124,19 @@ struct End {
 
 fn find_end(source: &ByteSource) -> Result<End, NpzError> {
     let file_bytes = source.size_bytes();
-    let not_zip = || NpzError::NotZip {
-        size_bytes: file_bytes,
-    };
+    let not_zip = || NpzError::NotZip { size_bytes: file_bytes };
     // Without a comment, the usual case, the record is at the very end of the file.
     for tail_bytes in [END_BYTES, END_BYTES + COMMENT_BYTES_MAX] {
         let tail_bytes = tail_bytes.min(file_bytes);
         let tail_offset = file_bytes - tail_bytes;
         let tail = source.read_vec_at(tail_offset, tail_bytes)?;
-        let found = tail
-            .windows(END_BYTES as usize)
-            .enumerate()
-            .rev()
-            .find(|(i, record)| {
-                // The comment must reach to the end of the file, or else the signature is part of
-                // other data.
-                let comment_bytes = usize::from(u16::from_le_bytes([record[20], record[21]]));
-                record.starts_with(&END_SIGNATURE.to_le_bytes())
-                    && i + END_BYTES as usize + comment_bytes == tail.len()
-            });
+        let found = tail.windows(END_BYTES as usize).enumerate().rev().find(|(i, record)| {
+            // The comment must reach to the end of the file, or else the signature is part of
+            // other data.
+            let comment_bytes = usize::from(u16::from_le_bytes([record[20], record[21]]));
+            record.starts_with(&END_SIGNATURE.to_le_bytes())
+                && i + END_BYTES as usize + comment_bytes == tail.len()
+        });
         if let Some((i, record)) = found {
             return read_end(source, record, tail_offset + i as u64);
         }
@@ -169,10 +145,7 @@ fn find_end(source: &ByteSource) -> Result<End, NpzError> {
 }
 
 fn read_end(source: &ByteSource, record: &[u8], at: u64) -> Result<End, NpzError> {
-    let mut fields = Fields {
-        bytes: record,
-        offset: at,
-    };
+    let mut fields = Fields { bytes: record, offset: at };
     fields.signature(END_SIGNATURE)?;
     let disk = fields.u16()?;
     let directory_disk = fields.u16()?;
@@ -203,10 +176,7 @@ fn read_end64(source: &ByteSource, end_at: u64) -> Result<Option<End>, NpzError>
         return Ok(None);
     };
     let locator = source.read_vec_at(locator_at, LOCATOR64_BYTES)?;
-    let mut fields = Fields {
-        bytes: &locator,
-        offset: locator_at,
-    };
+    let mut fields = Fields { bytes: &locator, offset: locator_at };
     if fields.u32()? != LOCATOR64_SIGNATURE {
         return Ok(None);
     }
@@ -216,16 +186,9 @@ fn read_end64(source: &ByteSource, end_at: u64) -> Result<Option<End>, NpzError>
     if disk != 0 || n_disks > 1 {
         return Err(NpzError::Split);
     }
-    within(
-        "the 64-bit end record's end",
-        at.saturating_add(END64_BYTES),
-        locator_at,
-    )?;
+    within("the 64-bit end record's end", at.saturating_add(END64_BYTES), locator_at)?;
     let record = source.read_vec_at(at, END64_BYTES)?;
-    let mut fields = Fields {
-        bytes: &record,
-        offset: at,
-    };
+    let mut fields = Fields { bytes: &record, offset: at };
     fields.signature(END64_SIGNATURE)?;
     let _record_bytes = fields.u64()?;
     let _made_by = fields.u16()?;
@@ -239,12 +202,7 @@ fn read_end64(source: &ByteSource, end_at: u64) -> Result<Option<End>, NpzError>
     let n_members = fields.u64()?;
     let size_bytes = fields.u64()?;
     let offset = fields.u64()?;
-    Ok(Some(End {
-        at,
-        offset,
-        size_bytes,
-        n_members,
-    }))
+    Ok(Some(End { at, offset, size_bytes, n_members }))
 }
 
 /// A member and its full name.
@@ -343,11 +301,7 @@ fn refuse_overlaps(directory: &Directory, folders: &Directory) -> Result<(), Npz
 }
 
 fn within(what: &'static str, value: u64, limit: u64) -> Result<(), NpzError> {
-    if value <= limit {
-        Ok(())
-    } else {
-        Err(NpzError::MalformedDirectory { what, value, limit })
-    }
+    if value <= limit { Ok(()) } else { Err(NpzError::MalformedDirectory { what, value, limit }) }
 }
 
 /// Reads little-endian fields one after another.
@@ -359,11 +313,7 @@ struct Fields<'b> {
 
 impl<'b> Fields<'b> {
     fn take(&mut self, n_bytes: usize) -> Result<&'b [u8], NpzError> {
-        within(
-            "the length of a field",
-            n_bytes as u64,
-            self.bytes.len() as u64,
-        )?;
+        within("the length of a field", n_bytes as u64, self.bytes.len() as u64)?;
         let (taken, rest) = self.bytes.split_at(n_bytes);
         self.bytes = rest;
         self.offset += n_bytes as u64;
@@ -392,11 +342,7 @@ impl<'b> Fields<'b> {
         if found == expected {
             Ok(())
         } else {
-            Err(NpzError::WrongSignature {
-                offset,
-                expected,
-                found,
-            })
+            Err(NpzError::WrongSignature { offset, expected, found })
         }
     }
 }

@@ -174,10 +174,7 @@ pub enum MemberFault {
 impl MemberFault {
     /// Wraps the fault as an error of the file.
     pub(super) fn of(self, name: &str) -> NpzError {
-        NpzError::Member {
-            name: name.into(),
-            fault: self,
-        }
+        NpzError::Member { name: name.into(), fault: self }
     }
 }
 

@@ -60,10 +60,7 @@ impl<'s> MemberReader<'s> {
             });
         }
         let offset = data_offset(source, member)?;
-        if offset
-            .checked_add(member.compressed_bytes)
-            .is_none_or(|end| end > directory_offset)
-        {
+        if offset.checked_add(member.compressed_bytes).is_none_or(|end| end > directory_offset) {
             return Err(MemberFault::OutOfBounds {
                 offset,
                 compressed_bytes: member.compressed_bytes,
@@ -91,9 +88,7 @@ impl<'s> MemberReader<'s> {
     /// matches.
     pub(super) fn finish(&mut self) -> Result<(), MemberFault> {
         if self.read_body(&mut [0])? > 0 {
-            return Err(MemberFault::InflatesBeyond {
-                declared_bytes: self.declared_bytes,
-            });
+            return Err(MemberFault::InflatesBeyond { declared_bytes: self.declared_bytes });
         }
         if self.crc.sum() != self.declared_crc {
             return Err(MemberFault::ChecksumMismatch {
@@ -110,10 +105,9 @@ impl<'s> MemberReader<'s> {
             Body::Deflated(decoder) => decoder.read(buffer).map_err(|error| match error.kind() {
                 io::ErrorKind::InvalidInput
                 | io::ErrorKind::InvalidData
-                | io::ErrorKind::UnexpectedEof => MemberFault::CorruptDeflate {
-                    n_bytes: self.n_done,
-                    message: error.to_string(),
-                },
+                | io::ErrorKind::UnexpectedEof => {
+                    MemberFault::CorruptDeflate { n_bytes: self.n_done, message: error.to_string() }
+                }
                 _ => error.into(),
             }),
         }
@@ -123,18 +117,14 @@ impl<'s> MemberReader<'s> {
 impl Read for MemberReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n_left = self.declared_bytes - self.n_done;
-        let n_max = usize::try_from(n_left)
-            .unwrap_or(usize::MAX)
-            .min(buffer.len());
+        let n_max = usize::try_from(n_left).unwrap_or(usize::MAX).min(buffer.len());
         if n_max == 0 {
             return Ok(0);
         }
-        let n = self
-            .read_body(&mut buffer[..n_max])
-            .map_err(|fault| match fault {
-                MemberFault::Npy(NpyError::Io(error)) => error,
-                fault => io::Error::other(fault),
-            })?;
+        let n = self.read_body(&mut buffer[..n_max]).map_err(|fault| match fault {
+            MemberFault::Npy(NpyError::Io(error)) => error,
+            fault => io::Error::other(fault),
+        })?;
         if n == 0 {
             return Err(io::Error::other(MemberFault::InflatesShort {
                 declared_bytes: self.declared_bytes,

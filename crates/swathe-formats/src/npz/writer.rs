@@ -106,9 +106,7 @@ impl<W: Write + Seek> NpzWriter<W> {
     /// # Errors
     /// If the name is taken or too long, or if `out` cannot be written.
     pub fn add(&mut self, name: &str, array: &Array) -> Result<(), NpzError> {
-        self.add_member(name, npy::encoded_bytes(array), &mut |out| {
-            npy::write(array, out)
-        })
+        self.add_member(name, npy::encoded_bytes(array), &mut |out| npy::write(array, out))
     }
 
     /// Adds an array that is written row by row: `write` must write all its elements,
@@ -197,9 +195,7 @@ impl<W: Write + Seek> NpzWriter<W> {
         }
         let end = end_records(directory_bytes, self.entries.len() as u64, self.at);
         self.out.write_all(&end)?;
-        self.out
-            .into_inner()
-            .map_err(|error| error.into_error().into())
+        self.out.into_inner().map_err(|error| error.into_error().into())
     }
 }
 
@@ -223,11 +219,7 @@ struct Counted<W> {
 
 impl<W> Counted<W> {
     fn new(out: W) -> Counted<W> {
-        Counted {
-            out,
-            n_bytes: 0,
-            crc: Crc::new(),
-        }
+        Counted { out, n_bytes: 0, crc: Crc::new() }
     }
 }
 
@@ -269,11 +261,7 @@ impl Entry {
         out.extend((MADE_ON_UNIX | VERSION).to_le_bytes());
         let narrow_bytes = [self.compressed_bytes, self.size_bytes].map(narrow);
         self.write_shared_fields(name, out, narrow_bytes[0], narrow_bytes[1]);
-        let extra_bytes = if wide.is_empty() {
-            0
-        } else {
-            4 + 8 * wide.len()
-        };
+        let extra_bytes = if wide.is_empty() { 0 } else { 4 + 8 * wide.len() };
         out.extend((extra_bytes as u16).to_le_bytes());
         out.extend([0; 6]); // no comment, first disk, no internal attributes
         out.extend(ATTRIBUTES.to_le_bytes());

@@ -21,12 +21,7 @@ impl Color {
 
     /// An opaque colour.
     pub const fn rgb(r: u8, g: u8, b: u8) -> Color {
-        Color {
-            r,
-            g,
-            b,
-            alpha: 1.0,
-        }
+        Color { r, g, b, alpha: 1.0 }
     }
 
     /// The same colour with another opacity.
@@ -43,12 +38,7 @@ impl Color {
     pub fn towards(self, other: Color, share: f64) -> Color {
         let share = share.clamp(0.0, 1.0);
         let [r, g, b] = other.with_alpha(1.0).over(self.channels(), share);
-        Color {
-            r,
-            g,
-            b,
-            alpha: self.alpha + (other.alpha - self.alpha) * share,
-        }
+        Color { r, g, b, alpha: self.alpha + (other.alpha - self.alpha) * share }
     }
 
     pub(super) fn channels(self) -> [u8; 3] {

@@ -64,20 +64,14 @@ mod tests {
     use super::*;
 
     fn reds(canvas: &Canvas, y: usize) -> Vec<u8> {
-        (0..canvas.w_px())
-            .map(|x| canvas.pixel(x, y).unwrap().r)
-            .collect()
+        (0..canvas.w_px()).map(|x| canvas.pixel(x, y).unwrap().r).collect()
     }
 
     #[test]
     fn enlarged_pixels_are_sharp_squares() {
         let mut canvas = Canvas::new(8, 4, Color::WHITE);
         let checks = |x: usize, y: usize| {
-            if (x + y).is_multiple_of(2) {
-                Color::BLACK
-            } else {
-                Color::rgb(100, 0, 0)
-            }
+            if (x + y).is_multiple_of(2) { Color::BLACK } else { Color::rgb(100, 0, 0) }
         };
         canvas.image(Rect::new(1.0, 0.0, 6.0, 4.0), 3, 2, checks);
         assert_eq!(reds(&canvas, 0), [255, 0, 0, 100, 100, 0, 0, 255]);
@@ -88,9 +82,7 @@ mod tests {
     fn reduced_pixels_are_means() {
         let mut canvas = Canvas::new(3, 1, Color::WHITE);
         let steps = [0, 60, 120, 180, 240, 30];
-        canvas.image(Rect::new(0.0, 0.0, 3.0, 1.0), 6, 2, |x, _| {
-            Color::rgb(steps[x], 0, 0)
-        });
+        canvas.image(Rect::new(0.0, 0.0, 3.0, 1.0), 6, 2, |x, _| Color::rgb(steps[x], 0, 0));
         assert_eq!(reds(&canvas, 0), [30, 150, 135]);
     }
 

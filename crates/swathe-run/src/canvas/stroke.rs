@@ -86,10 +86,8 @@ impl Canvas {
 
     /// Blends every pixel by its distance to the nearest segment.
     fn cover(&mut self, segments: &[(Point, Point)], radius: f64, color: Color) {
-        let segments: Vec<_> = segments
-            .iter()
-            .filter(|(a, b)| is_drawable(a) && is_drawable(b))
-            .collect();
+        let segments: Vec<_> =
+            segments.iter().filter(|(a, b)| is_drawable(a) && is_drawable(b)).collect();
         if segments.is_empty() || !radius.is_finite() {
             return;
         }
@@ -127,12 +125,7 @@ fn around(points: impl Iterator<Item = Point>, margin: f64) -> Rect {
     let (xs, ys) = points.fold((start, start), |(xs, ys), (x, y)| {
         ((xs.0.min(x), xs.1.max(x)), (ys.0.min(y), ys.1.max(y)))
     });
-    Rect::new(
-        xs.0 - margin,
-        ys.0 - margin,
-        xs.1 - xs.0 + 2.0 * margin,
-        ys.1 - ys.0 + 2.0 * margin,
-    )
+    Rect::new(xs.0 - margin, ys.0 - margin, xs.1 - xs.0 + 2.0 * margin, ys.1 - ys.0 + 2.0 * margin)
 }
 
 /// The distance between a point and a segment.
@@ -159,9 +152,8 @@ mod tests {
     fn a_line_along_pixel_centres_is_exact() {
         let mut canvas = Canvas::new(8, 3, Color::WHITE);
         canvas.line((1.5, 1.5), (6.5, 1.5), 1.0, Color::BLACK);
-        let rows: Vec<Vec<u8>> = (0..3)
-            .map(|y| (0..8).map(|x| red(&canvas, x, y)).collect())
-            .collect();
+        let rows: Vec<Vec<u8>> =
+            (0..3).map(|y| (0..8).map(|x| red(&canvas, x, y)).collect()).collect();
         assert_eq!(rows[0], [255; 8]);
         assert_eq!(rows[1], [255, 0, 0, 0, 0, 0, 0, 255]);
         assert_eq!(rows[2], [255; 8]);

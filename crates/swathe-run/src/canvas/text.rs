@@ -30,44 +30,27 @@ pub enum Align {
 impl Text {
     /// Text of a size, of usual weight, beginning at its position.
     pub fn of_size(size_px: f64) -> Text {
-        Text {
-            size_px,
-            weight: 0.078,
-            align: Align::Left,
-            upwards: false,
-        }
+        Text { size_px, weight: 0.078, align: Align::Left, upwards: false }
     }
 
     /// The same, bold.
     pub fn bold(self) -> Text {
-        Text {
-            weight: 0.115,
-            ..self
-        }
+        Text { weight: 0.115, ..self }
     }
 
     /// The same, centred on its position.
     pub fn centred(self) -> Text {
-        Text {
-            align: Align::Centre,
-            ..self
-        }
+        Text { align: Align::Centre, ..self }
     }
 
     /// The same, ending at its position.
     pub fn right(self) -> Text {
-        Text {
-            align: Align::Right,
-            ..self
-        }
+        Text { align: Align::Right, ..self }
     }
 
     /// The same, running from the bottom up.
     pub fn upwards(self) -> Text {
-        Text {
-            upwards: true,
-            ..self
-        }
+        Text { upwards: true, ..self }
     }
 
     /// The width of a text, px.

@@ -144,11 +144,9 @@ fn is_worth_a_word(report: &Report, advice: &Advice) -> bool {
     let is_dear = advice.cost_ms >= COST_MS_MIN.max(SHARE_MIN * report.wall_ms);
     match advice.finding {
         // Setbacks in one launch out of twenty point at a fault, even if they cost little.
-        Finding::Setbacks {
-            n_setbacks,
-            n_launches,
-            ..
-        } => is_dear || (n_setbacks >= 10 && n_setbacks as f64 >= SHARE_MIN * n_launches as f64),
+        Finding::Setbacks { n_setbacks, n_launches, .. } => {
+            is_dear || (n_setbacks >= 10 && n_setbacks as f64 >= SHARE_MIN * n_launches as f64)
+        }
         _ => is_dear,
     }
 }
@@ -159,9 +157,8 @@ fn waiting(report: &Report, turns: &Turns, found: &mut Vec<Advice>) {
         return;
     }
     let tail = tail::tail(report, turns);
-    let (tail_lost_ms, tail_idle_ms) = tail
-        .as_ref()
-        .map_or((0.0, 0.0), |tail| (tail.lost_ms, tail.idle_ms));
+    let (tail_lost_ms, tail_idle_ms) =
+        tail.as_ref().map_or((0.0, 0.0), |tail| (tail.lost_ms, tail.idle_ms));
     let lost_ms = (turns.lost_ms() - tail_lost_ms).max(0.0);
     let idle_ms = (turns.idle_ms - tail_idle_ms).max(0.0);
     let waits_ms = turns.memory_ms + turns.load_ms + turns.deliver_ms + idle_ms;
@@ -173,10 +170,7 @@ fn waiting(report: &Report, turns: &Turns, found: &mut Vec<Advice>) {
     if let Some(tail) = tail {
         found.push(Advice {
             cost_ms: tail.lost_ms / turns.n_turns as f64,
-            finding: Finding::Tail {
-                tail_ms: tail.tail_ms,
-                last: tail.last,
-            },
+            finding: Finding::Tail { tail_ms: tail.tail_ms, last: tail.last },
         });
     }
     found.push(Advice {
@@ -197,15 +191,10 @@ fn waiting(report: &Report, turns: &Turns, found: &mut Vec<Advice>) {
     });
     let between_ms = cost_ms(turns.deliver_ms + idle_ms);
     found.push(match tiny_launches(report, turns) {
-        Some(finding) => Advice {
-            cost_ms: between_ms,
-            finding,
-        },
+        Some(finding) => Advice { cost_ms: between_ms, finding },
         None => Advice {
             cost_ms: cost_ms(turns.deliver_ms),
-            finding: Finding::Delivery {
-                deliver_ms: turns.deliver_ms,
-            },
+            finding: Finding::Delivery { deliver_ms: turns.deliver_ms },
         },
     });
 }
@@ -284,10 +273,7 @@ fn slow_device(report: &Report) -> Option<Advice> {
             };
             let lost_ms = part.n_lanes as f64 * (lane_ms - cpu_lane_ms);
             cost_ms += lost_ms;
-            if dearest
-                .as_ref()
-                .is_none_or(|(most_ms, _)| *most_ms < lost_ms)
-            {
+            if dearest.as_ref().is_none_or(|(most_ms, _)| *most_ms < lost_ms) {
                 let finding = Finding::SlowDevice {
                     device: part.device,
                     shape: route.padded,
@@ -298,10 +284,7 @@ fn slow_device(report: &Report) -> Option<Advice> {
             }
         }
     }
-    dearest.map(|(_, finding)| Advice {
-        cost_ms: cost_ms.min(report.wall_ms),
-        finding,
-    })
+    dearest.map(|(_, finding)| Advice { cost_ms: cost_ms.min(report.wall_ms), finding })
 }
 
 /// The cost of retried problems, at the mean time of a problem on the same device.

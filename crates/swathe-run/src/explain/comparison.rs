@@ -108,26 +108,17 @@ fn settings(runs: [&ReportedRun; 2]) -> Vec<(String, [String; 2])> {
         all.push((name.to_owned(), runs.map(of)));
     };
     push("workload", &|run| run.run.identity.workload.clone());
-    let names: BTreeSet<&String> = runs
-        .iter()
-        .flat_map(|run| run.run.identity.settings.keys())
-        .collect();
+    let names: BTreeSet<&String> =
+        runs.iter().flat_map(|run| run.run.identity.settings.keys()).collect();
     for name in names {
-        push(
-            &format!("--{name}"),
-            &|run| match run.run.identity.settings.get(name) {
-                None => "(not set)".to_owned(),
-                Some(serde_json::Value::String(text)) => text.clone(),
-                Some(value) => value.to_string(),
-            },
-        );
+        push(&format!("--{name}"), &|run| match run.run.identity.settings.get(name) {
+            None => "(not set)".to_owned(),
+            Some(serde_json::Value::String(text)) => text.clone(),
+            Some(value) => value.to_string(),
+        });
     }
-    push("problems", &|run| {
-        quantity::count(run.run.identity.n_problems)
-    });
-    push("input files", &|run| {
-        quantity::count(run.run.identity.inputs.len() as u64)
-    });
+    push("problems", &|run| quantity::count(run.run.identity.n_problems));
+    push("input files", &|run| quantity::count(run.run.identity.inputs.len() as u64));
     push("input contents", &|run| contents(run));
     push("shard", &|run| match run.run.identity.shard {
         Some((number, n_shards)) => format!("{number}/{n_shards}"),
@@ -138,12 +129,8 @@ fn settings(runs: [&ReportedRun; 2]) -> Vec<(String, [String; 2])> {
         let cpu = cpu(&run.file.report);
         cpu.map_or("none".to_owned(), |cpu| cpu.n_threads.to_string())
     });
-    push("loaded ahead", &|run| {
-        Turns::of(&run.file.report).n_prefetch.to_string()
-    });
-    push("memory budget", &|run| {
-        quantity::bytes(run.file.report.memory.budget_bytes)
-    });
+    push("loaded ahead", &|run| Turns::of(&run.file.report).n_prefetch.to_string());
+    push("memory budget", &|run| quantity::bytes(run.file.report.memory.budget_bytes));
     push("version", &|run| run.run.identity.version.clone());
     push("instructions", &|run| run.run.identity.simd.clone());
     all.retain(|(_, [before, after])| before != after);
@@ -167,37 +154,19 @@ fn devices(report: &Report) -> String {
 fn figures(reports: [&Report; 2]) -> Vec<Figure> {
     let mut figures = Vec::new();
     let mut push = |name: &'static str, unit: Unit, of: &dyn Fn(&Report) -> f64| {
-        figures.push(Figure {
-            name,
-            unit,
-            values: reports.map(of),
-        });
+        figures.push(Figure { name, unit, values: reports.map(of) });
     };
     push("time", Unit::Ms, &|report| report.wall_ms);
     push("solved a second", Unit::PerSecond, &Report::solved_per_s);
-    push("solved", Unit::Count, &|report| {
-        report.counts.n_solved as f64
-    });
-    push("failed", Unit::Count, &|report| {
-        report.counts.n_failed as f64
-    });
-    push("too large", Unit::Count, &|report| {
-        report.counts.n_too_large as f64
-    });
-    push("timed out", Unit::Count, &|report| {
-        report.counts.n_timed_out as f64
-    });
-    push("panicked", Unit::Count, &|report| {
-        report.counts.n_panicked as f64
-    });
+    push("solved", Unit::Count, &|report| report.counts.n_solved as f64);
+    push("failed", Unit::Count, &|report| report.counts.n_failed as f64);
+    push("too large", Unit::Count, &|report| report.counts.n_too_large as f64);
+    push("timed out", Unit::Count, &|report| report.counts.n_timed_out as f64);
+    push("panicked", Unit::Count, &|report| report.counts.n_panicked as f64);
     push("setbacks", Unit::Count, &|report| report.n_setbacks as f64);
     push("launches", Unit::Count, &|report| report.n_launches as f64);
-    push("peak memory", Unit::Bytes, &|report| {
-        report.memory.peak_bytes as f64
-    });
-    push("threads busy", Unit::Share, &|report| {
-        Turns::of(report).busy()
-    });
+    push("peak memory", Unit::Bytes, &|report| report.memory.peak_bytes as f64);
+    push("threads busy", Unit::Share, &|report| Turns::of(report).busy());
     push("padding", Unit::Share, &padding);
     type Phase = fn(&swathe::WorkerFigures) -> f64;
     let phases: [(&'static str, Phase); 6] = [
@@ -209,9 +178,7 @@ fn figures(reports: [&Report; 2]) -> Vec<Figure> {
         ("idle", |worker| worker.idle_ms),
     ];
     for (name, phase) in phases {
-        push(name, Unit::Ms, &|report| {
-            report.workers.iter().map(phase).sum()
-        });
+        push(name, Unit::Ms, &|report| report.workers.iter().map(phase).sum());
     }
     figures
 }

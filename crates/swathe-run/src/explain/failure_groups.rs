@@ -91,10 +91,7 @@ pub fn lines(groups: &[FailureGroup]) -> Vec<String> {
             if message.chars().count() > N_CHARS {
                 message = message.chars().take(N_CHARS).chain(['…']).collect();
             }
-            format!(
-                "{} {}: {message} (first: {})",
-                group.n, group.kind, group.id
-            )
+            format!("{} {}: {message} (first: {})", group.n, group.kind, group.id)
         })
         .collect();
     if groups.len() > N_LINES {
@@ -112,11 +109,7 @@ mod tests {
     #[test]
     fn names_and_numbers_do_not_make_a_reason() {
         let a = reason("failed", "e1", "frames/e1.npy: cannot read 17 of 96 bytes");
-        let b = reason(
-            "failed",
-            "e204",
-            "frames/e204.npy: cannot read 3 of 128 bytes",
-        );
+        let b = reason("failed", "e204", "frames/e204.npy: cannot read 3 of 128 bytes");
         assert_eq!(a, b);
         assert_ne!(a, reason("timed out", "e1", "after 300 s"));
     }

@@ -50,18 +50,12 @@ fn of_bucket(bucket: &BucketFigures) -> Flame {
         "" => format!("{} {}", bucket.shape, bucket.device),
         class => format!("{} {class} {}", bucket.shape, bucket.device),
     };
-    Flame {
-        n_calls: Some(bucket.n_launches),
-        ..whole(name, None, phases)
-    }
+    Flame { n_calls: Some(bucket.n_launches), ..whole(name, None, phases) }
 }
 
 fn of_phase(bucket: &BucketFigures, name: &str, phase: Phase, phase_ns: u64) -> Flame {
     let mut left_ns = phase_ns;
-    let operations = bucket
-        .operations
-        .iter()
-        .filter(|known| known.phase == phase);
+    let operations = bucket.operations.iter().filter(|known| known.phase == phase);
     let mut parts: Vec<Flame> = operations
         .map(|operation| {
             // Clocks are read one after another, so measured parts can exceed the whole by a
@@ -88,24 +82,12 @@ fn of_phase(bucket: &BucketFigures, name: &str, phase: Phase, phase_ns: u64) -> 
             parts: Vec::new(),
         });
     }
-    Flame {
-        name: name.to_owned(),
-        phase: Some(phase),
-        ns: phase_ns,
-        n_calls: None,
-        parts,
-    }
+    Flame { name: name.to_owned(), phase: Some(phase), ns: phase_ns, n_calls: None, parts }
 }
 
 /// A flame whose time is the sum of its parts.
 fn whole(name: String, phase: Option<Phase>, parts: Vec<Flame>) -> Flame {
-    Flame {
-        name,
-        phase,
-        ns: parts.iter().map(|part| part.ns).sum(),
-        n_calls: None,
-        parts,
-    }
+    Flame { name, phase, ns: parts.iter().map(|part| part.ns).sum(), n_calls: None, parts }
 }
 
 fn ns(ms: f64) -> u64 {

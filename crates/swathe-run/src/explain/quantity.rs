@@ -78,10 +78,8 @@ fn significant(x: f64, n_digits: usize) -> String {
     }
     // The exponent after rounding: 9.996 becomes 10.0.
     let scientific = format!("{x:.*e}", n_digits - 1);
-    let exponent: i32 = scientific
-        .split_once('e')
-        .and_then(|(_, exponent)| exponent.parse().ok())
-        .unwrap_or(0);
+    let exponent: i32 =
+        scientific.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
     let rounded: f64 = scientific.parse().unwrap_or(x);
     let n_decimals = (n_digits as i32 - 1 - exponent).max(0) as usize;
     let text = without_zeros(&format!("{rounded:.n_decimals$}"));

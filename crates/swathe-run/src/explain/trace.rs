@@ -67,15 +67,7 @@ struct TraceEvent<'a> {
 
 impl<'a> TraceEvent<'a> {
     fn new(ph: char, pid: usize) -> TraceEvent<'a> {
-        TraceEvent {
-            ph,
-            pid,
-            tid: None,
-            ts: None,
-            name: None,
-            s: None,
-            args: None,
-        }
+        TraceEvent { ph, pid, tid: None, ts: None, name: None, s: None, args: None }
     }
 }
 
@@ -93,11 +85,8 @@ fn processes(report: &Report) -> BTreeMap<DeviceId, usize> {
     let workers = report.workers.iter().map(|worker| worker.device);
     let launches = report.launches.iter().map(|launch| launch.device);
     let setbacks = report.setbacks.iter().map(|setback| setback.device);
-    let mut processes: BTreeMap<DeviceId, usize> = workers
-        .chain(launches)
-        .chain(setbacks)
-        .map(|device| (device, 0))
-        .collect();
+    let mut processes: BTreeMap<DeviceId, usize> =
+        workers.chain(launches).chain(setbacks).map(|device| (device, 0)).collect();
     for (at, pid) in processes.values_mut().enumerate() {
         *pid = RUN_PID + 1 + at;
     }
@@ -117,17 +106,10 @@ fn names<'a>(report: &Report, processes: &BTreeMap<DeviceId, usize>) -> Vec<Trac
     };
     let run = format!("{} run", report.workload);
     name("process_name", RUN_PID, None, json!({"name": run}));
-    name(
-        "process_sort_index",
-        RUN_PID,
-        None,
-        json!({"sort_index": 0}),
-    );
+    name("process_sort_index", RUN_PID, None, json!({"sort_index": 0}));
     if report.launches_step > 1 {
-        let thinned = format!(
-            "one in {} of {} launches is shown",
-            report.launches_step, report.n_launches
-        );
+        let thinned =
+            format!("one in {} of {} launches is shown", report.launches_step, report.n_launches);
         name("process_labels", RUN_PID, None, json!({"labels": thinned}));
     }
     for (&device, &pid) in processes {
@@ -136,14 +118,8 @@ fn names<'a>(report: &Report, processes: &BTreeMap<DeviceId, usize>) -> Vec<Trac
         name("process_sort_index", pid, None, json!({"sort_index": pid}));
     }
     // Abandoned workers have launches but no figures.
-    let workers = report
-        .workers
-        .iter()
-        .map(|worker| (worker.worker, worker.device));
-    let launches = report
-        .launches
-        .iter()
-        .map(|launch| (launch.worker, launch.device));
+    let workers = report.workers.iter().map(|worker| (worker.worker, worker.device));
+    let launches = report.launches.iter().map(|launch| (launch.worker, launch.device));
     let tracks: BTreeMap<usize, DeviceId> = workers.chain(launches).collect();
     for (worker, device) in tracks {
         let pid = processes.get(&device).copied().unwrap_or(RUN_PID);
@@ -175,10 +151,7 @@ fn counters(report: &Report, events: &mut Vec<TraceEvent<'_>>) {
         let counters = [
             ("memory in use", json!({"bytes": sample.used_bytes})),
             ("problems waiting", json!({"problems": sample.n_waiting})),
-            (
-                "problems in flight",
-                json!({"problems": sample.n_in_flight}),
-            ),
+            ("problems in flight", json!({"problems": sample.n_in_flight})),
             ("problems done", json!({"problems": sample.n_done})),
         ];
         for (name, args) in counters {
@@ -193,9 +166,7 @@ fn counters(report: &Report, events: &mut Vec<TraceEvent<'_>>) {
 }
 
 fn class_names(buckets: &[BucketFigures]) -> BTreeMap<u32, &str> {
-    let named = buckets
-        .iter()
-        .map(|bucket| (bucket.class, bucket.class_name.as_str()));
+    let named = buckets.iter().map(|bucket| (bucket.class, bucket.class_name.as_str()));
     named.collect()
 }
 
@@ -265,9 +236,6 @@ fn instant<'a>(setback: &Setback, processes: &BTreeMap<DeviceId, usize>) -> Trac
         name: Some(name.into()),
         s: Some('p'),
         args: serde_json::to_value(setback).ok(),
-        ..TraceEvent::new(
-            'i',
-            processes.get(&setback.device).copied().unwrap_or(RUN_PID),
-        )
+        ..TraceEvent::new('i', processes.get(&setback.device).copied().unwrap_or(RUN_PID))
     }
 }

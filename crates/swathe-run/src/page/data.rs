@@ -75,10 +75,7 @@ impl PageData {
             // the figures of buckets and routes.
             report.remove("launches");
             report.remove("costs");
-            report.insert(
-                "solved_per_s".to_owned(),
-                json!(self.file.report.solved_per_s()),
-            );
+            report.insert("solved_per_s".to_owned(), json!(self.file.report.solved_per_s()));
         }
         let mut run = json!(self.run);
         let n_inputs = self.run.identity.inputs.len();
@@ -86,10 +83,8 @@ impl PageData {
             inputs.truncate(N_INPUTS_MAX);
         }
         let buckets = &self.file.report.buckets;
-        let class_names: BTreeMap<u32, &String> = buckets
-            .iter()
-            .map(|bucket| (bucket.class, &bucket.class_name))
-            .collect();
+        let class_names: BTreeMap<u32, &String> =
+            buckets.iter().map(|bucket| (bucket.class, &bucket.class_name)).collect();
         json!({
             "kind": "report",
             "run": run,

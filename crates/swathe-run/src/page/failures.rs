@@ -80,9 +80,7 @@ impl KeptRows {
     /// Adds the rows of a batch. Returns false once a limit is reached, and `None` if a column is
     /// absent.
     fn take(&mut self, batch: &RecordBatch) -> Option<bool> {
-        let rows = batch
-            .column_by_name("row")?
-            .as_primitive_opt::<UInt64Type>()?;
+        let rows = batch.column_by_name("row")?.as_primitive_opt::<UInt64Type>()?;
         let texts = |name: &str| batch.column_by_name(name)?.as_string_opt::<i32>();
         let (ids, kinds, messages) = (texts("id")?, texts("kind")?, texts("message")?);
         for at in 0..batch.num_rows() {

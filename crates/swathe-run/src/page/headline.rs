@@ -98,19 +98,11 @@ pub(super) fn count(n: u64) -> String {
 /// Three significant digits without trailing zeros.
 fn three_digits(x: f64) -> String {
     let rounded: f64 = format!("{x:.2e}").parse().unwrap_or(x);
-    if rounded >= 1000.0 {
-        count(rounded as u64)
-    } else {
-        rounded.to_string()
-    }
+    if rounded >= 1000.0 { count(rounded as u64) } else { rounded.to_string() }
 }
 
 fn rate(x: f64) -> String {
-    if x >= 1000.0 {
-        count(x.round() as u64)
-    } else {
-        three_digits(x)
-    }
+    if x >= 1000.0 { count(x.round() as u64) } else { three_digits(x) }
 }
 
 /// A time in the unit that suits it.
@@ -153,12 +145,7 @@ mod tests {
         ] {
             assert_eq!(duration(ms), text);
         }
-        for (x, text) in [
-            (0.0, "0"),
-            (0.5, "0.5"),
-            (249.6, "250"),
-            (12_345.6, "12,346"),
-        ] {
+        for (x, text) in [(0.0, "0"), (0.5, "0.5"), (249.6, "250"), (12_345.6, "12,346")] {
             assert_eq!(rate(x), text);
         }
         assert_eq!(count(1_234_567), "1,234,567");

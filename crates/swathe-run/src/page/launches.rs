@@ -31,9 +31,7 @@ pub(super) fn columns(launches: &[Launch]) -> Value {
         times.collect()
     };
     // Rounded to the microsecond: five significant digits would shift launches late in a long run.
-    let start_ms = launches
-        .iter()
-        .map(|launch| (launch.start_ms * 1e3).round() / 1e3);
+    let start_ms = launches.iter().map(|launch| (launch.start_ms * 1e3).round() / 1e3);
     let numbers =
         |number: fn(&Launch) -> u64| -> Vec<u64> { launches.iter().map(number).collect() };
     json!({

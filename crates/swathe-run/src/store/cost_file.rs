@@ -73,19 +73,15 @@ pub fn save(costs: &Costs, gpus: &[GpuInfo]) {
 
 /// The placement that earlier runs of this workload used with the same GPUs and number of threads.
 pub fn placement(workload: &str, gpus: &[GpuInfo], n_threads: usize) -> Option<Placement> {
-    read()?
-        .placements
-        .remove(&placement_key(workload, gpus, n_threads))
+    read()?.placements.remove(&placement_key(workload, gpus, n_threads))
 }
 
 /// Saves a placement for the next run. It is added to the cost file, so [`save`] must come first;
 /// without a cost file nothing is saved.
 pub fn keep_placement(workload: &str, gpus: &[GpuInfo], n_threads: usize, decided: &Placement) {
     if let Some(mut file) = read() {
-        let of_workload = file
-            .placements
-            .entry(placement_key(workload, gpus, n_threads))
-            .or_default();
+        let of_workload =
+            file.placements.entry(placement_key(workload, gpus, n_threads)).or_default();
         *of_workload = decided.over(of_workload);
         write(&file);
     }
@@ -127,11 +123,8 @@ fn applies(file: &CostFile) -> bool {
 
 /// The path in the user's cache folder; `None` if neither variable names an absolute folder.
 fn path() -> Option<PathBuf> {
-    let absolute = |name: &str| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
+    let absolute =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
     Some(cache.join("swathe").join("costs.json"))
 }

@@ -102,10 +102,7 @@ where
         check_shards_folder(&output.out)?;
     }
     let path = output.folder();
-    let identity = Identity {
-        shard: output.shard,
-        ..identity
-    };
+    let identity = Identity { shard: output.shard, ..identity };
     let problems = identity.problems();
     let mut folder = RunFolder::open(&path, identity, output.resume, settings.memory.faults())?;
     let todo = folder.committed().missing(problems.start, problems.end);
@@ -118,10 +115,7 @@ where
         Some(_) => remaining(source, &Arc::default()),
         None => remaining(source, &todo),
     };
-    let numbered = Arc::new(Numbered {
-        finish: Arc::clone(finish),
-        numbers: Arc::clone(&todo),
-    });
+    let numbered = Arc::new(Numbered { finish: Arc::clone(finish), numbers: Arc::clone(&todo) });
 
     // The current part and the part being written count against the memory budget. They release
     // their reservation if a problem would not fit otherwise.
@@ -138,20 +132,14 @@ where
         name,
         &output.command,
         before,
-        Counts {
-            n_problems: todo.len() as u64,
-            ..Counts::default()
-        },
+        Counts { n_problems: todo.len() as u64, ..Counts::default() },
         settings.memory.cap_bytes(),
     );
     // The first progress event includes what was done before a resume.
     let observer = settings.observer.as_ref();
     if let Some(observer) = observer {
         observer.tell(&Event::Progress {
-            counts: live.whole(Counts {
-                n_problems: todo.len() as u64,
-                ..Counts::default()
-            }),
+            counts: live.whole(Counts { n_problems: todo.len() as u64, ..Counts::default() }),
             elapsed: Duration::ZERO,
         });
     }
@@ -242,10 +230,9 @@ fn push<R: Rows, E: std::error::Error>(
     };
     let answer = match &done.outcome {
         Outcome::Solved(solution) => Ok(solution),
-        outcome => Err(Failure {
-            kind: outcome.kind(),
-            message: outcome.message().unwrap_or_default(),
-        }),
+        outcome => {
+            Err(Failure { kind: outcome.kind(), message: outcome.message().unwrap_or_default() })
+        }
     };
     part.push(index, answer, timing);
 }
@@ -258,15 +245,9 @@ fn fail_all<R: Rows>(
     reason: &str,
 ) -> Result<(), FolderError> {
     for at in 0..numbers.len() {
-        let timing = Timing {
-            device: DeviceId::default().to_string(),
-            milliseconds: 0.0,
-            attempts: 0,
-        };
-        let failure = Failure {
-            kind: OutcomeKind::Failed,
-            message: reason.to_owned(),
-        };
+        let timing =
+            Timing { device: DeviceId::default().to_string(), milliseconds: 0.0, attempts: 0 };
+        let failure = Failure { kind: OutcomeKind::Failed, message: reason.to_owned() };
         part.push(numbered(numbers, at), Err(failure), timing);
         if part.is_due() {
             folder.start_commit(part)?;
@@ -341,10 +322,7 @@ fn write_reports(
         figures: figures.map(|&(what, n)| (what.to_owned(), n)).collect(),
         warnings: finished.warnings.clone(),
         command: output.command.clone(),
-        result_hash: finished
-            .merged
-            .as_ref()
-            .map(|merged| merged.result_hash.clone()),
+        result_hash: finished.merged.as_ref().map(|merged| merged.result_hash.clone()),
         places: Vec::new(),
     }
     .write(path)?;

@@ -66,10 +66,7 @@ mod tests {
         let rows = kept(1000, 10, (990..1000).rev().chain([5]));
         assert_eq!(rows.len(), 10);
         assert!((995..1000).all(|row| rows.contains(&row)), "{rows:?}");
-        assert_eq!(
-            rows[0], 0,
-            "the others are spread from the first on: {rows:?}"
-        );
+        assert_eq!(rows[0], 0, "the others are spread from the first on: {rows:?}");
         assert!(rows.windows(2).all(|pair| pair[0] < pair[1]));
         // A repeated row counts once, and a row out of range is ignored.
         assert_eq!(kept(100, 4, [7, 7, 1000, 9]).len(), 4);

@@ -266,9 +266,7 @@ impl Shared {
                 live.workers.clone_from(workers);
                 live.problem_ids.clear();
                 for (problem, _) in live.workers.iter_mut().flat_map(|now| &mut now.problem) {
-                    *problem = numbers
-                        .number(*problem)
-                        .map_or(*problem, |row| row as usize);
+                    *problem = numbers.number(*problem).map_or(*problem, |row| row as usize);
                 }
                 if state.samples.is_due(sample.at_ms) {
                     state.samples.push(*sample);
@@ -282,9 +280,7 @@ impl Shared {
         let mut state = self.lock();
         let mut is_there = false;
         loop {
-            let waited = self
-                .over
-                .wait_timeout_while(state, WRITE_EVERY, |state| !state.is_over);
+            let waited = self.over.wait_timeout_while(state, WRITE_EVERY, |state| !state.is_over);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
             if state.is_over {
                 break;
@@ -294,10 +290,7 @@ impl Shared {
             state.live.elapsed_ms = self.started.elapsed().as_secs_f64() * 1e3;
             let mut samples = state.samples.kept().to_vec();
             samples.extend(state.latest.filter(|latest| samples.last() != Some(latest)));
-            let live = Live {
-                samples,
-                ..state.live.clone()
-            };
+            let live = Live { samples, ..state.live.clone() };
             // The lock is released before the write, so a slow disk does not block the run.
             drop(state);
             is_there |= self.write(&live).is_ok();
@@ -320,10 +313,9 @@ impl Shared {
 /// The event with the counts of the whole run, including what was done before a resume.
 fn of_whole_run(event: &Event, before: &Counts) -> Event {
     match event {
-        Event::Progress { counts, elapsed } => Event::Progress {
-            counts: sum_counts([*before, *counts]),
-            elapsed: *elapsed,
-        },
+        Event::Progress { counts, elapsed } => {
+            Event::Progress { counts: sum_counts([*before, *counts]), elapsed: *elapsed }
+        }
         Event::Sampled { sample, workers } => Event::Sampled {
             sample: Sample {
                 n_done: before.n_done() + sample.n_done,
@@ -372,16 +364,8 @@ mod tests {
     #[test]
     fn a_live_file_tells_of_the_run_and_is_gone_after_it() {
         let folder = tempfile::tempdir().expect("a folder");
-        let counts = Counts {
-            n_problems: 10,
-            ..Counts::default()
-        };
-        let before = Counts {
-            n_problems: 3,
-            n_solved: 2,
-            n_timed_out: 1,
-            ..Counts::default()
-        };
+        let counts = Counts { n_problems: 10, ..Counts::default() };
+        let before = Counts { n_problems: 3, n_solved: 2, n_timed_out: 1, ..Counts::default() };
         let file = LiveFile::start(folder.path(), "sum", "swathe sum", before, counts, 1 << 20);
         let told = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&told);
@@ -396,27 +380,17 @@ mod tests {
         let left = RowNumbers::new(&spans);
         let observer = file.observer(Arc::new(left), Some(next));
         observer.tell(&Event::Progress {
-            counts: Counts {
-                n_solved: 4,
-                ..counts
-            },
+            counts: Counts { n_solved: 4, ..counts },
             elapsed: Duration::from_millis(70),
         });
-        let sample = Sample {
-            at_ms: 70.0,
-            n_done: 4,
-            ..Sample::default()
-        };
+        let sample = Sample { at_ms: 70.0, n_done: 4, ..Sample::default() };
         let worker = |problem| WorkerNow {
             worker: 0,
             device: DeviceId::Cpu,
             phase: Phase::Solve,
             problem: Some((problem, 12.0)),
         };
-        observer.tell(&Event::Sampled {
-            sample,
-            workers: vec![worker(1)],
-        });
+        observer.tell(&Event::Sampled { sample, workers: vec![worker(1)] });
         let read = || Live::read(folder.path()).ok().flatten();
         eventually("a live file", || read().is_some());
         let live = read().expect("it is there");
@@ -428,9 +402,7 @@ mod tests {
         assert_eq!(live.stage, Stage::Solving);
         assert!(live.process.is_alive(), "this process writes it");
         file.merging();
-        eventually("the next stage", || {
-            read().is_some_and(|live| live.stage == Stage::Merging)
-        });
+        eventually("the next stage", || read().is_some_and(|live| live.stage == Stage::Merging));
         drop(file);
         assert!(!folder.path().join(FILE_NAME).exists());
     }

@@ -23,10 +23,8 @@ pub fn write_merged_report(
     merged: &Merged,
 ) -> Result<(usize, f64), FolderError> {
     let shards = shard_statuses(run)?;
-    let files: Result<Vec<ReportFile>, FolderError> = shards
-        .iter()
-        .map(|shard| ReportFile::read(&shard.path))
-        .collect();
+    let files: Result<Vec<ReportFile>, FolderError> =
+        shards.iter().map(|shard| ReportFile::read(&shard.path)).collect();
     let files = files?;
     let n_shards = files.len();
     let together_ms = files.iter().map(|file| file.report.wall_ms).sum();

@@ -65,10 +65,8 @@ pub fn places(
 ) -> (Vec<Place>, Vec<String>) {
     let ledger = std::fs::read_to_string(run.join(LEDGER)).unwrap_or_default();
     // A line that is not whole was being written when the driver died.
-    let lines: Vec<LedgerLine> = ledger
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok())
-        .collect();
+    let lines: Vec<LedgerLine> =
+        ledger.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     match lines.is_empty() {
         true => (machines(shards, files), Vec::new()),
         false => actors(&lines, shards, files),
@@ -118,9 +116,7 @@ fn actors(
 }
 
 fn place<'a>(places: &'a mut Vec<Place>, node: &str, actor: &str) -> &'a mut Place {
-    let found = places
-        .iter()
-        .position(|place| place.node == node && place.actor == actor);
+    let found = places.iter().position(|place| place.node == node && place.actor == actor);
     let at = found.unwrap_or_else(|| {
         places.push(Place {
             node: node.to_owned(),

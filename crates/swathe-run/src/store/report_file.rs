@@ -55,20 +55,14 @@ impl ReportFile {
                 path: run.to_owned(),
                 reason: "it has no report.json".to_owned(),
             },
-            _ => FolderError::Read {
-                path: path.clone(),
-                source,
-            },
+            _ => FolderError::Read { path: path.clone(), source },
         })?;
         let mut file: ReportFile =
             serde_json::from_str(&text).map_err(FolderError::damaged(&path))?;
         if file.before.n_problems != file.n_before {
             // An earlier version kept only the number of these problems.
-            file.before = Counts {
-                n_problems: file.n_before,
-                n_solved: file.n_before,
-                ..Counts::default()
-            };
+            file.before =
+                Counts { n_problems: file.n_before, n_solved: file.n_before, ..Counts::default() };
         }
         Ok(file)
     }

@@ -75,7 +75,5 @@ impl ReportedRun {
 fn reported_shard(folder: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(folder.join("shards")).ok()?;
     let shards = entries.flatten().map(|entry| entry.path());
-    shards
-        .filter(|shard| shard.join(ReportFile::NAME).is_file())
-        .min()
+    shards.filter(|shard| shard.join(ReportFile::NAME).is_file()).min()
 }

@@ -181,10 +181,7 @@ impl FolderError {
     /// Turns an error into [`FolderError::Damaged`] for this file.
     pub fn damaged<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> FolderError + use<E> {
         let path = path.to_owned();
-        move |error| FolderError::Damaged {
-            path,
-            reason: error.to_string(),
-        }
+        move |error| FolderError::Damaged { path, reason: error.to_string() }
     }
 
     /// Turns an error about a file that no longer exists into [`FolderError::Vanished`].
@@ -241,10 +238,7 @@ impl RunFolder {
             let run = RunJson::read(path)?;
             let differences = run.identity.differences(&identity);
             if !differences.is_empty() {
-                return Err(FolderError::Differs {
-                    path: path.to_owned(),
-                    differences,
-                });
+                return Err(FolderError::Differs { path: path.to_owned(), differences });
             }
             remove_temporary(path)?;
             run
@@ -379,9 +373,7 @@ impl RunFolder {
     /// Waits for the part that is being written and returns its error.
     fn end_commit(&mut self) -> Result<(), FolderError> {
         match self.committing.take() {
-            Some(committing) => committing
-                .join()
-                .unwrap_or_else(|panic| resume_unwind(panic)),
+            Some(committing) => committing.join().unwrap_or_else(|panic| resume_unwind(panic)),
             None => Ok(()),
         }
     }
@@ -532,10 +524,7 @@ fn refuse_foreign_files(path: &Path) -> Result<(), FolderError> {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(source) => {
-            return Err(FolderError::Write {
-                path: path.to_owned(),
-                source,
-            });
+            return Err(FolderError::Write { path: path.to_owned(), source });
         }
     };
     for entry in entries.flatten() {
@@ -549,10 +538,7 @@ fn refuse_foreign_files(path: &Path) -> Result<(), FolderError> {
             name => name.starts_with(".run.json."),
         };
         if !ours {
-            return Err(FolderError::NotARun {
-                path: path.to_owned(),
-                found: name,
-            });
+            return Err(FolderError::NotARun { path: path.to_owned(), found: name });
         }
     }
     Ok(())

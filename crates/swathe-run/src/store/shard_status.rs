@@ -172,9 +172,7 @@ fn is_running(shard: &Path) -> bool {
 fn shard_command(text: &str, (number, n_shards): (usize, usize), resume: bool) -> Option<String> {
     let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
     let wanted = format!("{number}/{n_shards}");
-    let at = words
-        .iter()
-        .position(|word| word == "--shard" || word.starts_with("--shard="))?;
+    let at = words.iter().position(|word| word == "--shard" || word.starts_with("--shard="))?;
     if words[at] == "--shard" {
         *words.get_mut(at + 1)? = wanted;
     } else {

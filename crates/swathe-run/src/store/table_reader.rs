@@ -34,10 +34,7 @@ impl TableReader {
     pub fn open(path: &Path) -> Result<TableReader, FolderError> {
         let file = regular_file::open(path).map_err(FolderError::read(path))?;
         let builder = guarded(path, || ParquetRecordBatchReaderBuilder::try_new(file))?;
-        Ok(TableReader {
-            path: path.to_owned(),
-            builder,
-        })
+        Ok(TableReader { path: path.to_owned(), builder })
     }
 
     /// Opens the table with this name in a run folder.
@@ -58,10 +55,7 @@ impl TableReader {
         let fields = self.builder.schema().fields().iter().enumerate();
         let wanted = fields.filter(|(_, field)| is_wanted(field.name()));
         let mask = ProjectionMask::roots(self.builder.parquet_schema(), wanted.map(|(at, _)| at));
-        TableReader {
-            builder: self.builder.with_projection(mask),
-            ..self
-        }
+        TableReader { builder: self.builder.with_projection(mask), ..self }
     }
 
     /// Calls `take` with each batch of rows. An error of `take` means that the table is damaged.
@@ -87,10 +81,7 @@ impl TableReader {
         let builder = self.builder;
         let n_rows = n_rows_read(builder.metadata());
         let reader = guarded(&self.path, || builder.with_batch_size(n_rows).build())?;
-        Ok(Batches {
-            path: self.path,
-            reader,
-        })
+        Ok(Batches { path: self.path, reader })
     }
 }
 

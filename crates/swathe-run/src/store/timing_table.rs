@@ -60,10 +60,7 @@ impl Timings {
     /// A problem's time in milliseconds and its device.
     pub fn of(&self, row: u64) -> Option<(f64, &str)> {
         let at = self.rows.place(row)?;
-        Some((
-            self.ms[at],
-            &self.devices[usize::from(self.device_keys[at])],
-        ))
+        Some((self.ms[at], &self.devices[usize::from(self.device_keys[at])]))
     }
 
     /// All rows with their times.

@@ -77,21 +77,13 @@ fn run(
         simd: "none".to_owned(),
     };
     let mut folder = RunFolder::open(path, identity, false, &Faults::none()).unwrap();
-    let rows = Numbers {
-        first_name,
-        ..Numbers::default()
-    };
+    let rows = Numbers { first_name, ..Numbers::default() };
     let mut part = Part::new(rows, 1 << 20);
     for (index, number) in numbers.iter().enumerate() {
-        let answer = number.as_ref().ok_or(Failure {
-            kind: OutcomeKind::TimedOut,
-            message: "too slow".to_owned(),
-        });
-        let timing = Timing {
-            device: "cpu".to_owned(),
-            milliseconds: 1.0,
-            attempts: 1,
-        };
+        let answer = number
+            .as_ref()
+            .ok_or(Failure { kind: OutcomeKind::TimedOut, message: "too slow".to_owned() });
+        let timing = Timing { device: "cpu".to_owned(), milliseconds: 1.0, attempts: 1 };
         part.push(index, answer, timing);
     }
     folder.commit(&mut part).unwrap();
@@ -129,10 +121,7 @@ fn runs_of_the_same_answers() {
         figures.find(|figure| figure.name == name).unwrap()
     };
     let report = &before.file.report;
-    assert_eq!(
-        figure("time").values,
-        [report.wall_ms, 2.0 * report.wall_ms]
-    );
+    assert_eq!(figure("time").values, [report.wall_ms, 2.0 * report.wall_ms]);
     assert_eq!(figure("time").change(), Some(1.0));
     assert_eq!(figure("solved a second").values, [80.0, 40.0]);
     assert_eq!(figure("solved a second").change(), Some(-0.5));
@@ -147,16 +136,8 @@ fn answers_and_outcomes_that_differ_are_named() {
     let folder = tempfile::tempdir().unwrap();
     // Minus zero differs from zero and NaN equals itself; row 6 is in one run only, row 0 is
     // another problem.
-    let numbers = |fourth: f64| {
-        [
-            Some(1.0),
-            Some(f64::NAN),
-            Some(0.0),
-            None,
-            Some(fourth),
-            Some(5.0),
-        ]
-    };
+    let numbers =
+        |fourth: f64| [Some(1.0), Some(f64::NAN), Some(0.0), None, Some(fourth), Some(5.0)];
     let mut before = numbers(4.0).to_vec();
     before[2] = Some(-0.0);
     let mut after = numbers(4.5).to_vec();
@@ -165,22 +146,10 @@ fn answers_and_outcomes_that_differ_are_named() {
     let before = run(&folder.path().join("a"), 0.1, "n0", &before);
     let after = run(&folder.path().join("b"), 0.2, "<b>other</b>", &after);
     let compared = compare([&before, &after]).unwrap();
-    let settings: Vec<&str> = compared
-        .settings
-        .iter()
-        .map(|(name, _)| name.as_str())
-        .collect();
+    let settings: Vec<&str> = compared.settings.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(settings, ["--epsilon", "problems"]);
-    let ResultChanges::Tables(changes) = compared.results else {
-        panic!("{:?}", compared.results)
-    };
-    let TableChanges {
-        n_compared,
-        n_changed,
-        n_alone,
-        n_other_problem,
-        ..
-    } = changes;
+    let ResultChanges::Tables(changes) = compared.results else { panic!("{:?}", compared.results) };
+    let TableChanges { n_compared, n_changed, n_alone, n_other_problem, .. } = changes;
     assert_eq!((n_compared, n_changed), (3, 2), "{changes:?}");
     assert_eq!((n_alone, n_other_problem), ([1, 1], 1));
     assert_eq!(changes.columns, [("number".to_owned(), 2)]);
@@ -204,20 +173,13 @@ fn buckets_of_either_run_are_told() {
     let mut after = run(&folder.path().join("b"), 0.1, "n0", &[Some(1.0)]);
     let report = &mut after.file.report;
     report.buckets[0].solve_ms *= 1.5;
-    let alone = bucket(
-        swathe::DeviceId::Gpu(0),
-        "32x32",
-        &report.workers[..1],
-        &report.launches[..2],
-    );
+    let alone =
+        bucket(swathe::DeviceId::Gpu(0), "32x32", &report.workers[..1], &report.launches[..2]);
     report.buckets.push(alone);
     let buckets = compare([&before, &after]).unwrap().buckets;
     assert_eq!(buckets.len(), 2);
     assert!((buckets[0].change().unwrap() - 0.5).abs() < 1e-12);
-    assert_eq!(
-        (buckets[1].shape, buckets[1].lanes[0]),
-        (shape("32x32"), None)
-    );
+    assert_eq!((buckets[1].shape, buckets[1].lanes[0]), (shape("32x32"), None));
     assert_eq!(buckets[1].change(), None);
 }
 
@@ -229,19 +191,10 @@ fn folders_without_a_report_say_why() {
     let path = folder.path().join("a");
     run(&path, 0.1, "n0", &[Some(1.0)]);
     std::fs::remove_file(path.join("report.json")).unwrap();
-    assert!(matches!(
-        ReportedRun::read(&path),
-        Err(ReportError::Gone { .. })
-    ));
+    assert!(matches!(ReportedRun::read(&path), Err(ReportError::Gone { .. })));
     std::fs::create_dir_all(path.join("shards/1-of-2")).unwrap();
     std::fs::write(path.join("shards/1-of-2/report.json"), "{}").unwrap();
-    assert!(matches!(
-        ReportedRun::read(&path),
-        Err(ReportError::OfShards { .. })
-    ));
+    assert!(matches!(ReportedRun::read(&path), Err(ReportError::OfShards { .. })));
     std::fs::write(path.join("report.json"), "{").unwrap();
-    assert!(matches!(
-        ReportedRun::read(&path),
-        Err(ReportError::Folder(_))
-    ));
+    assert!(matches!(ReportedRun::read(&path), Err(ReportError::Folder(_))));
 }

@@ -20,12 +20,7 @@ fn check_sums(flame: &Flame) {
 #[test]
 fn parts_add_up_to_the_report() {
     let mut report = healthy();
-    let gpu = bucket(
-        DeviceId::Gpu(0),
-        "128x128",
-        &report.workers[..1],
-        &report.launches[..8],
-    );
+    let gpu = bucket(DeviceId::Gpu(0), "128x128", &report.workers[..1], &report.launches[..8]);
     report.buckets.push(gpu);
     let root = flame(&report);
     check_sums(&root);
@@ -38,11 +33,7 @@ fn parts_add_up_to_the_report() {
     assert_eq!(root.parts[0].name, "64x64 f32 <ε> cpu");
     assert_eq!(root.parts[1].name, "128x128 f32 <ε> gpu:0");
     let solving = &root.parts[0].parts[0];
-    let names: Vec<&str> = solving
-        .parts
-        .iter()
-        .map(|part| part.name.as_str())
-        .collect();
+    let names: Vec<&str> = solving.parts.iter().map(|part| part.name.as_str()).collect();
     assert_eq!(names, ["sweep", "outputs & sums", "other"]);
     assert_eq!(solving.ns, ns(report.buckets[0].solve_ms));
 }
@@ -92,11 +83,7 @@ fn the_drawing_is_whole_and_text_stays_text() {
     for row in &rows[..3] {
         assert!((row[0].0 - 12.0).abs() < 1e-9);
         assert!((row[row.len() - 1].1 - 1188.0).abs() < 1e-6, "{row:?}");
-        assert!(
-            row.windows(2)
-                .all(|pair| (pair[0].1 - pair[1].0).abs() < 1e-9),
-            "{row:?}"
-        );
+        assert!(row.windows(2).all(|pair| (pair[0].1 - pair[1].0).abs() < 1e-9), "{row:?}");
     }
 }
 

@@ -12,9 +12,8 @@ const N_LAUNCHES_EACH: usize = 50;
 /// A run that spent 97 % of its threads' time solving. Two threads take turns among four workers.
 pub(crate) fn healthy() -> Report {
     let workers: Vec<WorkerFigures> = (0..4).map(worker).collect();
-    let launches: Vec<Launch> = (0..N_LAUNCHES_EACH)
-        .flat_map(|k| (0..4).map(move |worker| launch(worker, k)))
-        .collect();
+    let launches: Vec<Launch> =
+        (0..N_LAUNCHES_EACH).flat_map(|k| (0..4).map(move |worker| launch(worker, k))).collect();
     Report {
         workload: "toy".to_owned(),
         devices: vec![DeviceUse::Cpu(Cpu {
@@ -22,11 +21,7 @@ pub(crate) fn healthy() -> Report {
             memory_available_bytes: 8 << 30,
             ..Cpu::detect()
         })],
-        counts: Counts {
-            n_problems: 800,
-            n_solved: 800,
-            ..Counts::default()
-        },
+        counts: Counts { n_problems: 800, n_solved: 800, ..Counts::default() },
         wall_ms: WALL_MS,
         n_launches: launches.len() as u64,
         launches_step: 1,

@@ -25,25 +25,13 @@ fn slices_nest_and_add_up_to_the_workers_figures() {
     let mut open: BTreeMap<u64, Vec<(String, f64)>> = BTreeMap::new();
     let mut last_us: BTreeMap<u64, f64> = BTreeMap::new();
     let mut solve_us: BTreeMap<u64, f64> = BTreeMap::new();
-    for event in events
-        .iter()
-        .filter(|event| event["ph"] == "B" || event["ph"] == "E")
-    {
-        let (track, at_us) = (
-            event["tid"].as_u64().unwrap(),
-            event["ts"].as_f64().unwrap(),
-        );
+    for event in events.iter().filter(|event| event["ph"] == "B" || event["ph"] == "E") {
+        let (track, at_us) = (event["tid"].as_u64().unwrap(), event["ts"].as_f64().unwrap());
         let before = last_us.insert(track, at_us).unwrap_or(0.0);
-        assert!(
-            at_us >= before,
-            "track {track} goes back from {before} to {at_us}"
-        );
+        assert!(at_us >= before, "track {track} goes back from {before} to {at_us}");
         let stack = open.entry(track).or_default();
         if event["ph"] == "B" {
-            assert!(
-                stack.len() < 2,
-                "phases stand inside launches, nothing inside phases"
-            );
+            assert!(stack.len() < 2, "phases stand inside launches, nothing inside phases");
             stack.push((event["name"].as_str().unwrap().to_owned(), at_us));
         } else {
             let (name, from_us) = stack.pop().expect("nothing ends that did not begin");
@@ -57,11 +45,7 @@ fn slices_nest_and_add_up_to_the_workers_figures() {
     assert_eq!(solve_us.len(), report.workers.len());
     for worker in &report.workers {
         let solve_ms = solve_us[&(worker.worker as u64 + 1)] / 1e3;
-        assert!(
-            (solve_ms - worker.solve_ms).abs() < 1e-3,
-            "{solve_ms} {}",
-            worker.solve_ms
-        );
+        assert!((solve_ms - worker.solve_ms).abs() < 1e-3, "{solve_ms} {}", worker.solve_ms);
     }
     let first = of_kind(&events, "B").next().unwrap();
     assert_eq!(first["name"], "4 × 64x64 f32 <ε>");
@@ -78,36 +62,17 @@ fn counters_are_the_samples() {
     let counter = |name: &str, unit: &str| -> Vec<Told> {
         of_kind(&events, "C")
             .filter(|event| event["name"] == name)
-            .map(|event| {
-                (
-                    event["ts"].as_f64().unwrap(),
-                    event["args"][unit].as_u64().unwrap(),
-                )
-            })
+            .map(|event| (event["ts"].as_f64().unwrap(), event["args"][unit].as_u64().unwrap()))
             .collect()
     };
     let samples = |of: fn(&swathe::Sample) -> u64| -> Vec<Told> {
         let samples = report.samples.iter();
-        samples
-            .map(|sample| (sample.at_ms * 1e3, of(sample)))
-            .collect()
+        samples.map(|sample| (sample.at_ms * 1e3, of(sample))).collect()
     };
-    assert_eq!(
-        counter("memory in use", "bytes"),
-        samples(|sample| sample.used_bytes)
-    );
-    assert_eq!(
-        counter("problems waiting", "problems"),
-        samples(|sample| sample.n_waiting)
-    );
-    assert_eq!(
-        counter("problems in flight", "problems"),
-        samples(|sample| sample.n_in_flight)
-    );
-    assert_eq!(
-        counter("problems done", "problems"),
-        samples(|sample| sample.n_done)
-    );
+    assert_eq!(counter("memory in use", "bytes"), samples(|sample| sample.used_bytes));
+    assert_eq!(counter("problems waiting", "problems"), samples(|sample| sample.n_waiting));
+    assert_eq!(counter("problems in flight", "problems"), samples(|sample| sample.n_in_flight));
+    assert_eq!(counter("problems done", "problems"), samples(|sample| sample.n_done));
 }
 
 #[test]
@@ -128,21 +93,12 @@ fn every_device_is_a_process_and_every_worker_a_named_track_in_it() {
     let named = |what: &str| -> Vec<(u64, Value)> {
         of_kind(&events, "M")
             .filter(|event| event["name"] == what)
-            .map(|event| {
-                (
-                    event["pid"].as_u64().unwrap(),
-                    event["args"]["name"].clone(),
-                )
-            })
+            .map(|event| (event["pid"].as_u64().unwrap(), event["args"]["name"].clone()))
             .collect()
     };
     assert_eq!(
         named("process_name"),
-        [
-            (1, "toy run".into()),
-            (2, "cpu".into()),
-            (3, "gpu:0".into())
-        ]
+        [(1, "toy run".into()), (2, "cpu".into()), (3, "gpu:0".into())]
     );
     let tracks = named("thread_name");
     assert_eq!(tracks.len(), 4);
@@ -152,14 +108,8 @@ fn every_device_is_a_process_and_every_worker_a_named_track_in_it() {
     assert_eq!(setbacks[0]["pid"], 3);
     assert_eq!(setbacks[0]["ts"], 12_500.0);
     assert_eq!(setbacks[0]["name"], "device lost");
-    let labels = events
-        .iter()
-        .find(|event| event["name"] == "process_labels")
-        .unwrap();
-    assert_eq!(
-        labels["args"]["labels"],
-        "one in 4 of 800 launches is shown"
-    );
+    let labels = events.iter().find(|event| event["name"] == "process_labels").unwrap();
+    assert_eq!(labels["args"]["labels"], "one in 4 of 800 launches is shown");
 }
 
 /// A launch that was abandoned before its turn has no times for the later phases.

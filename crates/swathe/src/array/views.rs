@@ -67,10 +67,7 @@ where
             Some(elements) => elements.to_vec(),
             None => array.iter().copied().collect(),
         };
-        Array {
-            shape: array.shape().to_vec(),
-            elements: elements.into(),
-        }
+        Array { shape: array.shape().to_vec(), elements: elements.into() }
     }
 }
 
@@ -90,10 +87,7 @@ where
         let (mut elements, first) = array.into_raw_vec_and_offset();
         elements.truncate(first.unwrap_or(0) + n);
         elements.drain(..first.unwrap_or(0));
-        Array {
-            shape,
-            elements: elements.into(),
-        }
+        Array { shape, elements: elements.into() }
     }
 }
 
@@ -111,10 +105,8 @@ impl<T: Element> TryFrom<Array> for ArrayD<T> {
     type Error = OtherDtype;
 
     fn try_from(array: Array) -> Result<ArrayD<T>, OtherDtype> {
-        let elements = T::vector(array.elements).map_err(|elements| OtherDtype {
-            wanted: T::DTYPE,
-            found: elements.dtype(),
-        })?;
+        let elements = T::vector(array.elements)
+            .map_err(|elements| OtherDtype { wanted: T::DTYPE, found: elements.dtype() })?;
         let array = ArrayD::from_shape_vec(IxDyn(&array.shape), elements);
         Ok(array.expect("a shape describes its elements"))
     }
@@ -151,12 +143,8 @@ mod tests {
     #[test]
     fn views_of_any_strides_come_back() {
         let matrix = Array2::from_shape_fn((6, 5), |(y, x)| (10 * y + x) as i32);
-        let views = [
-            matrix.view(),
-            matrix.t(),
-            matrix.slice(s![..;-2, 1..4]),
-            matrix.slice(s![2..2, ..]),
-        ];
+        let views =
+            [matrix.view(), matrix.t(), matrix.slice(s![..;-2, 1..4]), matrix.slice(s![2..2, ..])];
         for view in views {
             let array = Array::from(&view);
             assert_eq!(array.shape(), view.shape());

@@ -102,10 +102,7 @@ impl Gpus {
         let mut adapters = match listed {
             Ok(adapters) => adapters,
             Err(reason) => {
-                gpus.refused.push(Refused {
-                    name: "the list of devices".to_owned(),
-                    reason,
-                });
+                gpus.refused.push(Refused { name: "the list of devices".to_owned(), reason });
                 return gpus;
             }
         };
@@ -115,10 +112,7 @@ impl Gpus {
             let info = adapter.get_info();
             let software = info.device_type == wgpu::DeviceType::Cpu;
             if software && !search.software {
-                gpus.refused.push(Refused {
-                    name: info.name,
-                    reason: RefusedReason::Software,
-                });
+                gpus.refused.push(Refused { name: info.name, reason: RefusedReason::Software });
                 continue;
             }
             for _ in 0..search.n_copies.max(1) {
@@ -127,10 +121,7 @@ impl Gpus {
                 match opened.flatten() {
                     Ok(gpu) => gpus.usable.push(gpu),
                     Err(reason) => {
-                        gpus.refused.push(Refused {
-                            name: info.name.clone(),
-                            reason,
-                        });
+                        gpus.refused.push(Refused { name: info.name.clone(), reason });
                         break;
                     }
                 }
@@ -164,16 +155,12 @@ fn try_open(
 ) -> Result<Gpu, RefusedReason> {
     let info = adapter.get_info();
     let limits = adapter.limits();
-    let closed = |error: GpuError| RefusedReason::Closed {
-        message: error.to_string(),
-    };
+    let closed = |error: GpuError| RefusedReason::Closed { message: error.to_string() };
     let open = open::open(adapter, &info.name).map_err(closed)?;
     let described = GpuInfo {
         number,
         name: info.name,
-        driver: format!("{} {}", info.driver, info.driver_info)
-            .trim()
-            .to_owned(),
+        driver: format!("{} {}", info.driver, info.driver_info).trim().to_owned(),
         backend: info.backend.to_str().to_owned(),
         software: info.device_type == wgpu::DeviceType::Cpu,
         buffer_bytes_max: limits.max_buffer_size,

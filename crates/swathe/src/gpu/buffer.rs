@@ -49,10 +49,7 @@ impl Drop for GpuBuffer {
         if let Some(cache_return) = self.cache_return.take()
             && let Some(buffer_cache) = cache_return.buffer_cache.upgrade()
         {
-            buffer_cache.put(Idle {
-                raw: self.raw.clone(),
-                cache_return,
-            });
+            buffer_cache.put(Idle { raw: self.raw.clone(), cache_return });
         }
     }
 }
@@ -97,11 +94,7 @@ impl BufferCache {
             at.map(|at| state.idle.swap_remove(at))
         };
         if let Some(Idle { raw, cache_return }) = found {
-            return Ok(GpuBuffer {
-                raw,
-                bytes,
-                cache_return: Some(cache_return),
-            });
+            return Ok(GpuBuffer { raw, bytes, cache_return: Some(cache_return) });
         }
         let reserve = || {
             let refused = |refusal: crate::OutOfMemory| GpuError::OutOfMemory {
@@ -124,19 +117,13 @@ impl BufferCache {
             purpose,
             reservation,
         };
-        Ok(GpuBuffer {
-            raw,
-            bytes,
-            cache_return: Some(cache_return),
-        })
+        Ok(GpuBuffer { raw, bytes, cache_return: Some(cache_return) })
     }
 
     /// Drops all idle buffers and returns how many bytes they held.
     pub(super) fn clear(&self) -> u64 {
         let idle = std::mem::take(&mut self.state().idle);
-        idle.iter()
-            .map(|idle| idle.cache_return.reservation.bytes())
-            .sum()
+        idle.iter().map(|idle| idle.cache_return.reservation.bytes()).sum()
     }
 
     pub(super) fn n_taken_reused(&self) -> (u64, u64) {
@@ -200,10 +187,7 @@ mod tests {
         for bytes in (0..100_000).step_by(37) {
             let held = capacity(bytes);
             assert!(held >= bytes && held.is_multiple_of(4));
-            assert!(
-                held <= bytes.max(256) + bytes.max(256) / 4,
-                "{bytes}: {held}"
-            );
+            assert!(held <= bytes.max(256) + bytes.max(256) / 4, "{bytes}: {held}");
         }
     }
 }

@@ -48,11 +48,7 @@ impl Kernel {
         Validator::new(ValidationFlags::all(), Capabilities::empty())
             .validate(&module)
             .map_err(|error| error.emit_to_string(&text))?;
-        match module
-            .entry_points
-            .iter()
-            .any(|entry| entry.name == self.entry)
-        {
+        match module.entry_points.iter().any(|entry| entry.name == self.entry) {
             true => Ok(()),
             false => Err(format!("there is no function {} in it", self.entry)),
         }
@@ -74,11 +70,7 @@ impl Ready {
         let buffer = |binding: usize, ty: wgpu::BufferBindingType| wgpu::BindGroupLayoutEntry {
             binding: binding as u32,
             visibility: wgpu::ShaderStages::COMPUTE,
-            ty: wgpu::BindingType::Buffer {
-                ty,
-                has_dynamic_offset: false,
-                min_binding_size: None,
-            },
+            ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset: false, min_binding_size: None },
             count: None,
         };
         let mut entries = vec![buffer(0, wgpu::BufferBindingType::Uniform)];

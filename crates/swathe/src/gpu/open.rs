@@ -29,10 +29,9 @@ pub(super) fn open(adapter: &wgpu::Adapter, name: &str) -> Result<Open, GpuError
         required_limits: adapter.limits(),
         ..Default::default()
     };
-    let (device, queue) =
-        now(adapter.request_device(&descriptor)).map_err(|error| GpuError::Unsupported {
-            what: format!("{name} cannot be opened: {error}"),
-        })?;
+    let (device, queue) = now(adapter.request_device(&descriptor)).map_err(|error| {
+        GpuError::Unsupported { what: format!("{name} cannot be opened: {error}") }
+    })?;
     let lost = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&lost);
     device.set_device_lost_callback(move |_, _| told.store(true, Ordering::Release));
@@ -41,14 +40,7 @@ pub(super) fn open(adapter: &wgpu::Adapter, name: &str) -> Result<Open, GpuError
     device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
         *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
     }));
-    Ok(Open {
-        device,
-        queue,
-        driver: Mutex::new(()),
-        lost,
-        uncaptured,
-        ready: Mutex::default(),
-    })
+    Ok(Open { device, queue, driver: Mutex::new(()), lost, uncaptured, ready: Mutex::default() })
 }
 
 impl Open {
@@ -62,17 +54,10 @@ impl Open {
         if self.is_lost() {
             return Err(GpuError::Lost);
         }
-        let complaint = self
-            .uncaptured
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let complaint = self.uncaptured.lock().unwrap_or_else(PoisonError::into_inner).take();
         match complaint {
             None => Ok(()),
-            Some(message) => Err(GpuError::Kernel {
-                kernel: "device",
-                message,
-            }),
+            Some(message) => Err(GpuError::Kernel { kernel: "device", message }),
         }
     }
 
@@ -98,26 +83,17 @@ impl Open {
         let _ = self.device.poll(wgpu::PollType::Poll);
         self.check()?;
         if memory.is_some() {
-            return Err(GpuError::OutOfMemory {
-                wanted_bytes,
-                free_bytes: 0,
-            });
+            return Err(GpuError::OutOfMemory { wanted_bytes, free_bytes: 0 });
         }
         if let Some(error) = validation.or(internal) {
-            return Err(GpuError::Kernel {
-                kernel: "device",
-                message: error.to_string(),
-            });
+            return Err(GpuError::Kernel { kernel: "device", message: error.to_string() });
         }
         Ok(value)
     }
 
     /// How many kernels have been compiled so far.
     pub(super) fn n_ready(&self) -> usize {
-        self.ready
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .len()
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// A kernel compiled for this device. The first request compiles it.
@@ -128,10 +104,7 @@ impl Open {
         }
         let ready = self.guarded(0, || Ready::new(&self.device, kernel));
         let ready = Arc::new(ready.map_err(|error| match error {
-            GpuError::Kernel { message, .. } => GpuError::Kernel {
-                kernel: kernel.name,
-                message,
-            },
+            GpuError::Kernel { message, .. } => GpuError::Kernel { kernel: kernel.name, message },
             other => other,
         })?);
         all.insert(kernel.name, Arc::clone(&ready));

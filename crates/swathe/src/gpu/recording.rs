@@ -30,12 +30,7 @@ struct Launch {
 
 impl<'a> Recording<'a> {
     pub(super) fn new(gpu: &'a Gpu) -> Recording<'a> {
-        Recording {
-            gpu,
-            open: gpu.open(),
-            launches: Vec::new(),
-            parameters: Vec::new(),
-        }
+        Recording { gpu, open: gpu.open(), launches: Vec::new(), parameters: Vec::new() }
     }
 
     /// How many launches are recorded.
@@ -59,39 +54,26 @@ impl<'a> Recording<'a> {
         n_workgroups: u64,
     ) -> Result<(), GpuError> {
         assert_eq!(buffers.len(), kernel.bindings.len(), "{}", kernel.name);
-        assert!(
-            size_of_val(parameters) <= Kernel::PARAMETERS_BYTES_MAX,
-            "{}",
-            kernel.name
-        );
+        assert!(size_of_val(parameters) <= Kernel::PARAMETERS_BYTES_MAX, "{}", kernel.name);
         if n_workgroups == 0 {
             return Ok(());
         }
         let limit_bytes = self.gpu.info().binding_bytes_max;
         if let Some(buffer) = buffers.iter().find(|buffer| buffer.bytes() > limit_bytes) {
-            return Err(GpuError::TooLarge {
-                wanted_bytes: buffer.bytes(),
-                limit_bytes,
-            });
+            return Err(GpuError::TooLarge { wanted_bytes: buffer.bytes(), limit_bytes });
         }
         let grid = fold(n_workgroups).ok_or_else(|| GpuError::Unsupported {
             what: format!("{n_workgroups} workgroups of {}", kernel.name),
         })?;
         let parameters_at = self.parameters.len() as u64;
-        self.parameters
-            .extend_from_slice(bytemuck::cast_slice(parameters));
+        self.parameters.extend_from_slice(bytemuck::cast_slice(parameters));
         let slot = parameters_at as usize + Kernel::PARAMETERS_BYTES_MAX;
         self.parameters.resize(slot, 0);
         self.launches.push(Launch {
             ready: self.open.ready(kernel)?,
             buffers: buffers
                 .iter()
-                .map(|buffer| {
-                    (
-                        buffer.raw.clone(),
-                        buffer.bytes().max(4).next_multiple_of(4),
-                    )
-                })
+                .map(|buffer| (buffer.raw.clone(), buffer.bytes().max(4).next_multiple_of(4)))
                 .collect(),
             parameters_at,
             grid,
@@ -102,10 +84,7 @@ impl<'a> Recording<'a> {
                 .iter()
                 .zip(buffers)
                 .filter(|(access, _)| **access == Access::Write)
-                .all(|(_, buffer)| buffers
-                    .iter()
-                    .filter(|other| other.raw == buffer.raw)
-                    .count()
+                .all(|(_, buffer)| buffers.iter().filter(|other| other.raw == buffer.raw).count()
                     == 1),
             "{} writes to a buffer that it also has under another binding",
             kernel.name
@@ -118,12 +97,7 @@ impl<'a> Recording<'a> {
     /// # Errors
     /// If the device was lost, refuses the work or times out, or if a stop is requested.
     pub fn run(self, stop: &Stop) -> Result<(), GpuError> {
-        let Recording {
-            gpu,
-            open,
-            launches,
-            parameters,
-        } = self;
+        let Recording { gpu, open, launches, parameters } = self;
         let delay = gpu.strike(FaultPoint::Launch, 0, &open)?;
         if launches.is_empty() {
             return open.check();
@@ -145,9 +119,7 @@ impl<'a> Recording<'a> {
         })?;
         let counters = &gpu.0.counters;
         counters.n_submissions.fetch_add(1, Ordering::Relaxed);
-        counters
-            .n_dispatches
-            .fetch_add(launches.len() as u64, Ordering::Relaxed);
+        counters.n_dispatches.fetch_add(launches.len() as u64, Ordering::Relaxed);
         gpu.wait(&open, submission, delay, stop, &|| true)
     }
 }
@@ -164,11 +136,8 @@ impl Launch {
             resource: wgpu::BindingResource::Buffer(parameters),
         }];
         for (number, (buffer, bytes)) in self.buffers.iter().enumerate() {
-            let seen = wgpu::BufferBinding {
-                buffer,
-                offset: 0,
-                size: std::num::NonZeroU64::new(*bytes),
-            };
+            let seen =
+                wgpu::BufferBinding { buffer, offset: 0, size: std::num::NonZeroU64::new(*bytes) };
             entries.push(wgpu::BindGroupEntry {
                 binding: number as u32 + 1,
                 resource: wgpu::BindingResource::Buffer(seen),

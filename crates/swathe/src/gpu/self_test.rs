@@ -15,9 +15,7 @@ const GROUP_WIDTH: u32 = 64;
 
 /// Tests wrapping and shifting integers, sums in a workgroup's shared memory, and exact floats.
 pub(super) fn run(gpu: &Gpu, faults: &Faults) -> Result<(), String> {
-    let words: Vec<u32> = (0..N_WORDS)
-        .map(|k| crate::seed::mix(u64::from(k)) as u32)
-        .collect();
+    let words: Vec<u32> = (0..N_WORDS).map(|k| crate::seed::mix(u64::from(k)) as u32).collect();
     let n_groups = N_WORDS.div_ceil(GROUP_WIDTH);
     let compute = || {
         let stop = Stop::new();

@@ -49,9 +49,7 @@ pub(super) fn collect<F: Finish>(
     };
     let mut ticked = shared.started;
     while n_live > 0 {
-        let message = shared
-            .mailbox
-            .receive(TICK.saturating_sub(ticked.elapsed()));
+        let message = shared.mailbox.receive(TICK.saturating_sub(ticked.elapsed()));
         if ticked.elapsed() >= TICK {
             ticked = Instant::now();
             if shared.settings.observer.is_some() {
@@ -61,12 +59,7 @@ pub(super) fn collect<F: Finish>(
         }
         let Some(message) = message else { continue };
         match message {
-            Message::Outcomes {
-                done,
-                launch,
-                checked,
-                _held,
-            } => {
+            Message::Outcomes { done, launch, checked, _held } => {
                 for done in done {
                     if !wanted {
                         break;
@@ -76,9 +69,7 @@ pub(super) fn collect<F: Finish>(
                 }
                 let counts = &collected.counts;
                 shared.n_done.store(counts.n_done(), Ordering::Relaxed);
-                shared
-                    .n_unsolved
-                    .store(counts.n_unsolved(), Ordering::Relaxed);
+                shared.n_unsolved.store(counts.n_unsolved(), Ordering::Relaxed);
                 shared.sample();
                 collected.verification.n_checked += checked.n_checked;
                 for mismatch in checked.mismatches {
@@ -120,9 +111,6 @@ pub(super) fn collect<F: Finish>(
     collected.verification.n_skipped =
         shared.verify.len() as u64 - collected.verification.n_checked;
     collected.workers.sort_by_key(|figures| figures.worker);
-    collected
-        .verification
-        .mismatches
-        .sort_by_key(|mismatch| mismatch.problem);
+    collected.verification.mismatches.sort_by_key(|mismatch| mismatch.problem);
     collected
 }

@@ -19,13 +19,11 @@ pub(super) fn finish_one<F: Finish>(
     let finish = &*shared.finish;
     match guarded(|| finish.finish(planned.index, problem, solution, &worker_state.stop)) {
         Ok(Ok(finished)) => Outcome::Solved(finished),
-        Ok(Err(_)) if worker_state.stop.is_expired() => Outcome::TimedOut {
-            after: shared.settings.time_limit,
-        },
+        Ok(Err(_)) if worker_state.stop.is_expired() => {
+            Outcome::TimedOut { after: shared.settings.time_limit }
+        }
         Ok(Err(failure)) => Outcome::Failed(failure),
-        Err(panic) => Outcome::Panicked {
-            message: panic_message(panic),
-        },
+        Err(panic) => Outcome::Panicked { message: panic_message(panic) },
     }
 }
 
@@ -51,10 +49,8 @@ pub(super) fn finish_answered<F: Finish>(
         worker_state.begin(&mut in_flight, planned, Instant::now());
         let mut again = None;
         if to_check {
-            in_flight.current = in_flight.current.map(|current| Current {
-                is_check: true,
-                ..current
-            });
+            in_flight.current =
+                in_flight.current.map(|current| Current { is_check: true, ..current });
             drop(in_flight);
             again = Some(solve_again(shared, worker_state, planned.index, local));
             in_flight = worker_state.in_flight();
@@ -70,26 +66,13 @@ pub(super) fn finish_answered<F: Finish>(
         if let Some(again) = again {
             compare(shared, worker_state, &answered, again);
         }
-        let Answered {
-            problem,
-            solution,
-            device,
-            took,
-            n_attempts,
-            ..
-        } = answered;
+        let Answered { problem, solution, device, took, n_attempts, .. } = answered;
         let outcome = finish_one(shared, worker_state, &planned, &problem, solution);
         let mut in_flight = worker_state.in_flight();
         if in_flight.abandoned {
             return None;
         }
-        in_flight.done.push(Done {
-            index: planned.index,
-            outcome,
-            device,
-            took,
-            n_attempts,
-        });
+        in_flight.done.push(Done { index: planned.index, outcome, device, took, n_attempts });
     }
 }
 
@@ -155,9 +138,7 @@ fn compare<F: Finish>(
     };
     let mut in_flight = worker_state.in_flight();
     in_flight.checked.n_checked += 1;
-    let mismatch = difference.map(|difference| Mismatch {
-        problem: answered.planned.index,
-        difference,
-    });
+    let mismatch =
+        difference.map(|difference| Mismatch { problem: answered.planned.index, difference });
     in_flight.checked.mismatches.extend(mismatch);
 }

@@ -60,11 +60,7 @@ impl GpuBacklog {
         let Some(first) = problems.first() else {
             return;
         };
-        let padded = Size {
-            shape: padded,
-            class,
-            ..first.size
-        };
+        let padded = Size { shape: padded, class, ..first.size };
         let volumes = problems.iter().filter_map(|planned| planned.gpu);
         let volume = volumes.map(|lane| lane.form.volume());
         shared.gpu_pool.count_planned(
@@ -78,9 +74,7 @@ impl GpuBacklog {
             .iter()
             .position(|kind| kind.padded.class == class && kind.padded.shape == padded.shape);
         let at = known.unwrap_or_else(|| {
-            let need = shared
-                .workload()
-                .need(&padded, GpuPool::kind(&shared.settings));
+            let need = shared.workload().need(&padded, GpuPool::kind(&shared.settings));
             self.kinds.push(Kind {
                 padded,
                 lane_bytes: need.lane_bytes.saturating_add(need.solution_bytes),
@@ -166,10 +160,7 @@ impl GpuBacklog {
             held_bytes.max(planned.gpu.map_or(0, |lane| lane.host_bytes))
         });
         let n_held = host_bytes_max / host_bytes.max(1);
-        n_max
-            .min(settings.batch_size_max.max(1))
-            .min(n_fit.min(n_held) as usize)
-            .max(1)
+        n_max.min(settings.batch_size_max.max(1)).min(n_fit.min(n_held) as usize).max(1)
     }
 
     /// Refreshes the costs of all lots.

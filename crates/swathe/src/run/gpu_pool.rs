@@ -56,10 +56,7 @@ impl GpuPool {
             freed: Condvar::new(),
             state: Mutex::default(),
         });
-        GpuPool {
-            members: members.collect(),
-            routes: Mutex::default(),
-        }
+        GpuPool { members: members.collect(), routes: Mutex::default() }
     }
 
     pub(super) fn n_gpus(&self) -> usize {
@@ -135,9 +132,7 @@ impl GpuPool {
         let routes = lock(&self.routes);
         let rows = routes.iter().filter_map(|(&(class, padded), tally)| {
             let ms = |lane: Duration| lane.as_secs_f64() * 1e3;
-            let cpu_lane = tally
-                .real
-                .and_then(|size| costs.lane(W::NAME, &size, DeviceId::Cpu));
+            let cpu_lane = tally.real.and_then(|size| costs.lane(W::NAME, &size, DeviceId::Cpu));
             let n_gpu: u64 = tally.n_lanes.iter().sum();
             let mut devices = vec![RouteDevice {
                 device: DeviceId::Cpu,
@@ -147,11 +142,7 @@ impl GpuPool {
             for (number, &n_lanes) in tally.n_lanes.iter().enumerate() {
                 let device = self.id(number);
                 let lane = costs.lane(W::NAME, &tally.size?, device);
-                devices.push(RouteDevice {
-                    device,
-                    n_lanes,
-                    lane_ms: lane.map(ms),
-                });
+                devices.push(RouteDevice { device, n_lanes, lane_ms: lane.map(ms) });
             }
             let mut totals: Vec<(f64, DeviceId)> = devices
                 .iter()
@@ -214,9 +205,7 @@ impl Member {
     }
 
     pub(super) fn retire(&self, reason: &str) {
-        lock(&self.state)
-            .retired
-            .get_or_insert_with(|| reason.to_owned());
+        lock(&self.state).retired.get_or_insert_with(|| reason.to_owned());
     }
 
     /// Reopens the device after a loss; `false` if it is retired instead.
@@ -253,9 +242,7 @@ impl Member {
     pub(super) fn n_lanes_next(&self, class: u32, padded: Shape, best: Option<u64>) -> usize {
         let mut state = lock(&self.state);
         let size_search = state.size_searches.entry((class, padded));
-        size_search
-            .or_insert_with(|| BatchSizeSearch::new(best))
-            .n_next
+        size_search.or_insert_with(|| BatchSizeSearch::new(best)).n_next
     }
 
     /// Records the time of a launch. Returns the launch size with the best throughput so far.

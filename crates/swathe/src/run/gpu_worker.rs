@@ -78,8 +78,7 @@ fn carry<F: Finish>(
         Device::Host(_) => {
             let need = shared.workload().need(&padded, device.kind());
             let lane_bytes = need.lane_bytes.saturating_add(need.solution_bytes);
-            need.scratch_bytes
-                .saturating_add(lane_bytes.saturating_mul(n_claimed as u64))
+            need.scratch_bytes.saturating_add(lane_bytes.saturating_mul(n_claimed as u64))
         }
     };
     let bytes = range.lanes_bytes() + range.scratch_bytes() + launch_bytes;
@@ -91,9 +90,7 @@ fn carry<F: Finish>(
             return Some(());
         }
         Err(ReserveError::OutOfMemory(_)) => {
-            let cause = SetbackCause::OutOfMemory {
-                wanted_bytes: bytes,
-            };
+            let cause = SetbackCause::OutOfMemory { wanted_bytes: bytes };
             shared.send_setback_of(device, cause, n_claimed, Remedy::ToCpu);
             range.padded = None;
             range.n_attempts += 1;
@@ -138,11 +135,7 @@ fn carry<F: Finish>(
         drop(turn);
         if !worker_state.in_flight().answered.is_empty() {
             clock.enter(Phase::Turn);
-            let nothing = worker_state
-                .in_flight()
-                .reservation
-                .as_mut()
-                .map(|held| held.split(0));
+            let nothing = worker_state.in_flight().reservation.as_mut().map(|held| held.split(0));
             let turn =
                 nothing.and_then(|nothing| shared.scratches.take(nothing, &worker_state.stop));
             worker_state.in_flight().has_turn = turn.is_some();
@@ -156,18 +149,11 @@ fn carry<F: Finish>(
         handed
     } else {
         // The device was retired, or the run was cancelled.
-        let loaded = worker_state
-            .in_flight()
-            .loaded
-            .drain(..)
-            .collect::<Vec<_>>();
+        let loaded = worker_state.in_flight().loaded.drain(..).collect::<Vec<_>>();
         let problems: Vec<Planned> = loaded.iter().map(|(planned, _)| *planned).collect();
         match worker_state.stop.is_cancelled() {
             true => Vec::new(),
-            false => vec![Requeue {
-                problems,
-                to: RequeueTarget::Cpu,
-            }],
+            false => vec![Requeue { problems, to: RequeueTarget::Cpu }],
         }
     };
     let end = clock.enter(Phase::Deliver);
@@ -250,11 +236,7 @@ fn launch_loaded<F: Finish>(
     };
     // A problem with an injected fault goes to the CPU, where the fault affects that problem alone.
     let faults = shared.settings.memory.faults();
-    let struck = |planned: &Planned| {
-        faults
-            .strike(FaultPoint::Item, Some(planned.index))
-            .is_some()
-    };
+    let struck = |planned: &Planned| faults.strike(FaultPoint::Item, Some(planned.index)).is_some();
     let (aside, lanes): (Vec<_>, Vec<_>) =
         lanes.into_iter().partition(|(planned, _)| struck(planned));
     let mut handed = Vec::new();
@@ -339,9 +321,7 @@ fn launch_loaded<F: Finish>(
         }
     }
     drop(in_flight);
-    shared
-        .gpu_pool
-        .count_done(number, padded.class, padded.shape, n_done);
+    shared.gpu_pool.count_done(number, padded.class, padded.shape, n_done);
     if let Some(reason) = reason {
         handed.push(hand_over(shared, device, to_cpu, reason));
     }
@@ -368,9 +348,7 @@ fn launch<F: Finish>(
             strike_host(shared, worker_state)?;
         }
         let (device, stop) = (&member.device, &worker_state.stop);
-        shared
-            .workload()
-            .launch(device, padded.shape, &problems, stop)
+        shared.workload().launch(device, padded.shape, &problems, stop)
     });
     match launched {
         Ok(Ok(answers)) if answers.len() == lanes.len() => Ok(answers),
@@ -389,21 +367,13 @@ fn strike_host<F: Finish>(
     shared: &Shared<F>,
     worker_state: &WorkerState<F>,
 ) -> Result<(), GpuError> {
-    match shared
-        .settings
-        .memory
-        .faults()
-        .strike(FaultPoint::Launch, None)
-    {
+    match shared.settings.memory.faults().strike(FaultPoint::Launch, None) {
         None => Ok(()),
         Some(Fault::Slow(delay)) => {
             wait(delay, worker_state);
             Ok(())
         }
-        Some(Fault::OutOfMemory) => Err(GpuError::OutOfMemory {
-            wanted_bytes: 0,
-            free_bytes: 0,
-        }),
+        Some(Fault::OutOfMemory) => Err(GpuError::OutOfMemory { wanted_bytes: 0, free_bytes: 0 }),
         Some(Fault::Lost) => Err(GpuError::Lost),
         Some(Fault::Panic) => panic!("a panic on purpose"),
     }
@@ -418,10 +388,7 @@ fn hand_over<F: Finish>(
 ) -> Requeue {
     let cause = SetbackCause::HandedOver { reason };
     shared.send_setback_of(device, cause, problems.len(), Remedy::ToCpu);
-    Requeue {
-        problems,
-        to: RequeueTarget::Cpu,
-    }
+    Requeue { problems, to: RequeueTarget::Cpu }
 }
 
 /// Reports a failed launch and decides where its problems go.
@@ -458,16 +425,8 @@ fn recover_launch<F: Finish>(
             }
         }
         GpuError::Lost => match recover("lost") {
-            true => (
-                SetbackCause::DeviceLost,
-                Remedy::Reopened,
-                RequeueTarget::Gpu,
-            ),
-            false => (
-                SetbackCause::DeviceLost,
-                Remedy::Retired,
-                RequeueTarget::Gpu,
-            ),
+            true => (SetbackCause::DeviceLost, Remedy::Reopened, RequeueTarget::Gpu),
+            false => (SetbackCause::DeviceLost, Remedy::Retired, RequeueTarget::Gpu),
         },
         // A launch that hung may hang again. The CPU can time out a single problem.
         GpuError::TimedOut { .. } | GpuError::Stopped => {
@@ -507,10 +466,7 @@ fn fail<F: Finish>(
     shared.costs_changed();
     let cause = SetbackCause::LaunchFailed { message };
     shared.send_setback_of(device, cause, problems.len(), Remedy::ToCpu);
-    Requeue {
-        problems,
-        to: RequeueTarget::Cpu,
-    }
+    Requeue { problems, to: RequeueTarget::Cpu }
 }
 
 fn learn<F: Finish>(

@@ -31,34 +31,30 @@ impl Ledger {
     }
 
     pub(super) fn enter(&mut self, entry: Entry, class_name: impl FnOnce(u32) -> String) {
-        let Entry {
-            launch,
-            is_padded,
-            operations,
-        } = entry;
+        let Entry { launch, is_padded, operations } = entry;
         let shape = match is_padded {
             true => launch.shape,
             false => launch.shape.bin(),
         };
-        let bucket = self
-            .buckets
-            .entry((launch.device, launch.class, shape))
-            .or_insert_with(|| BucketFigures {
-                device: launch.device,
-                class: launch.class,
-                class_name: class_name(launch.class),
-                shape,
-                n_launches: 0,
-                n_lanes: 0,
-                n_launches_by_lanes: Vec::new(),
-                volume_real: 0,
-                volume_launched: 0,
-                bytes_max: 0,
-                memory_ms: 0.0,
-                load_ms: 0.0,
-                turn_ms: 0.0,
-                solve_ms: 0.0,
-                operations: Vec::new(),
+        let bucket =
+            self.buckets.entry((launch.device, launch.class, shape)).or_insert_with(|| {
+                BucketFigures {
+                    device: launch.device,
+                    class: launch.class,
+                    class_name: class_name(launch.class),
+                    shape,
+                    n_launches: 0,
+                    n_lanes: 0,
+                    n_launches_by_lanes: Vec::new(),
+                    volume_real: 0,
+                    volume_launched: 0,
+                    bytes_max: 0,
+                    memory_ms: 0.0,
+                    load_ms: 0.0,
+                    turn_ms: 0.0,
+                    solve_ms: 0.0,
+                    operations: Vec::new(),
+                }
             });
         bucket.n_launches += 1;
         bucket.n_lanes += launch.n_lanes as u64;
@@ -68,9 +64,7 @@ impl Ledger {
         }
         bucket.n_launches_by_lanes[at] += 1;
         bucket.volume_real = bucket.volume_real.saturating_add(launch.volume_real);
-        bucket.volume_launched = bucket
-            .volume_launched
-            .saturating_add(launch.volume_launched);
+        bucket.volume_launched = bucket.volume_launched.saturating_add(launch.volume_launched);
         bucket.bytes_max = bucket.bytes_max.max(launch.bytes);
         bucket.memory_ms += launch.memory_ms();
         bucket.load_ms += launch.load_ms();

@@ -28,10 +28,7 @@ struct State<M> {
 impl<M> Mailbox<M> {
     pub(super) fn new(n_messages_max: usize) -> Mailbox<M> {
         Mailbox {
-            state: Mutex::new(State {
-                messages: VecDeque::new(),
-                is_closed: false,
-            }),
+            state: Mutex::new(State { messages: VecDeque::new(), is_closed: false }),
             arrived: Condvar::new(),
             taken: Condvar::new(),
             n_messages_max,
@@ -100,9 +97,8 @@ mod tests {
         mailbox.post(3);
         std::thread::scope(|scope| {
             let sender = scope.spawn(|| mailbox.send(4));
-            let received: Vec<_> = (0..4)
-                .map(|_| mailbox.receive(Duration::from_secs(60)))
-                .collect();
+            let received: Vec<_> =
+                (0..4).map(|_| mailbox.receive(Duration::from_secs(60))).collect();
             assert_eq!(received, [Some(1), Some(2), Some(3), Some(4)]);
             sender.join().unwrap();
         });

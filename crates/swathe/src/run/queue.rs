@@ -40,27 +40,17 @@ impl Range {
 
     /// The largest scratch of the problems.
     pub(super) fn scratch_bytes(&self) -> u64 {
-        self.problems
-            .iter()
-            .map(|planned| planned.need.scratch_bytes)
-            .max()
-            .unwrap_or(0)
+        self.problems.iter().map(|planned| planned.need.scratch_bytes).max().unwrap_or(0)
     }
 
     /// The memory of all answers.
     pub(super) fn solutions_bytes(&self) -> u64 {
-        self.problems
-            .iter()
-            .map(|planned| planned.need.solution_bytes)
-            .sum()
+        self.problems.iter().map(|planned| planned.need.solution_bytes).sum()
     }
 
     /// The volume of all problems, without padding.
     pub(super) fn volume(&self) -> u64 {
-        self.problems
-            .iter()
-            .map(|planned| planned.size.shape.volume())
-            .sum()
+        self.problems.iter().map(|planned| planned.size.shape.volume()).sum()
     }
 
     pub(super) fn shape(&self) -> Shape {
@@ -127,10 +117,7 @@ impl<F: Finish> Queue<F> {
             lots: GpuBacklog::default(),
             n_in_flight: 0,
         };
-        Queue {
-            state: Mutex::new(state),
-            moved: Condvar::new(),
-        }
+        Queue { state: Mutex::new(state), moved: Condvar::new() }
     }
 
     /// The next range. Waits while claimed problems may still be put back; `End` when there will be
@@ -272,10 +259,7 @@ impl<F: Finish> State<F> {
         if n == range.problems.len() {
             return Some(range);
         }
-        let claimed = Range {
-            problems: range.problems.drain(..n).collect(),
-            ..range
-        };
+        let claimed = Range { problems: range.problems.drain(..n).collect(), ..range };
         self.todo.push_front(range);
         Some(claimed)
     }
@@ -310,12 +294,7 @@ pub(super) fn n_claimed<'a, F: Finish>(
     };
     let costs = lock(&shared.costs);
     let n_max = n_problems.min(n_fair).max(1);
-    n_in_time(
-        WorkloadOf::<F>::NAME,
-        problems.take(n_max),
-        &costs,
-        CLAIM_TIME,
-    )
+    n_in_time(WorkloadOf::<F>::NAME, problems.take(n_max), &costs, CLAIM_TIME)
 }
 
 /// How many problems from the front take about this long; one while no cost is known.
@@ -365,11 +344,7 @@ struct Window<F: Finish> {
 
 /// Plans the problems from `first` to `last`.
 fn plan_window<F: Finish>(shared: &Shared<F>, first: usize, last: usize) -> Window<F> {
-    let mut window = Window {
-        ranges: Vec::new(),
-        launches: Vec::new(),
-        settled: Vec::new(),
-    };
+    let mut window = Window { ranges: Vec::new(), launches: Vec::new(), settled: Vec::new() };
     let mut settle = |index: usize, outcome: OutcomeOf<F>| {
         window.settled.push(Done {
             index,
@@ -393,12 +368,7 @@ fn plan_window<F: Finish>(shared: &Shared<F>, first: usize, last: usize) -> Wind
         match sized {
             Ok(Ok(problem)) => planned.push(problem),
             Ok(Err(failure)) => settle(index, Outcome::Failed(failure)),
-            Err(panic) => settle(
-                index,
-                Outcome::Panicked {
-                    message: panic_message(panic),
-                },
-            ),
+            Err(panic) => settle(index, Outcome::Panicked { message: panic_message(panic) }),
         }
     }
     let mut limits = limits(&shared.settings);
@@ -408,13 +378,7 @@ fn plan_window<F: Finish>(shared: &Shared<F>, first: usize, last: usize) -> Wind
     let costs = lock(&shared.costs).clone();
     let plan = plan(WorkloadOf::<F>::NAME, &planned, &limits, &costs);
     for (index, wanted_bytes) in plan.too_large {
-        settle(
-            index,
-            Outcome::TooLarge {
-                wanted_bytes,
-                budget_bytes: limits.budget_bytes,
-            },
-        );
+        settle(index, Outcome::TooLarge { wanted_bytes, budget_bytes: limits.budget_bytes });
     }
     for batch in plan.batches {
         // `planned` is sorted by number, so a binary search finds a problem.
@@ -427,12 +391,8 @@ fn plan_window<F: Finish>(shared: &Shared<F>, first: usize, last: usize) -> Wind
             window.launches.push(launch);
             continue;
         }
-        let range = Range {
-            class: batch.class,
-            problems: problems.collect(),
-            n_attempts: 1,
-            padded: None,
-        };
+        let range =
+            Range { class: batch.class, problems: problems.collect(), n_attempts: 1, padded: None };
         if shared.gpu_pool.n_gpus() > 0 {
             let n_problems = range.problems.len() as u64;
             shared.n_cpu_only.fetch_add(n_problems, Ordering::Relaxed);

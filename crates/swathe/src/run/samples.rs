@@ -23,10 +23,7 @@ pub struct Samples {
 
 impl Default for Samples {
     fn default() -> Samples {
-        Samples {
-            kept: Vec::new(),
-            interval_ms: super::ms(Samples::INTERVAL_MIN),
-        }
+        Samples { kept: Vec::new(), interval_ms: super::ms(Samples::INTERVAL_MIN) }
     }
 }
 
@@ -36,9 +33,7 @@ impl Samples {
 
     /// Whether another sample is due.
     pub fn is_due(&self, at_ms: f64) -> bool {
-        self.kept
-            .last()
-            .is_none_or(|last| at_ms - last.at_ms >= self.interval_ms)
+        self.kept.last().is_none_or(|last| at_ms - last.at_ms >= self.interval_ms)
     }
 
     /// Keeps a sample. Drops every second one when there are too many.
@@ -81,10 +76,7 @@ mod tests {
     #[test]
     fn long_runs_keep_as_few_samples_as_short_ones() {
         let mut samples = Samples::default();
-        let at = |at_ms: f64| Sample {
-            at_ms,
-            ..Sample::default()
-        };
+        let at = |at_ms: f64| Sample { at_ms, ..Sample::default() };
         for tenth_ms in 0..1_000_000 {
             let at_ms = f64::from(tenth_ms) / 10.0;
             if samples.is_due(at_ms) {
@@ -96,9 +88,6 @@ mod tests {
         assert_eq!(kept[0].at_ms, 0.0);
         let steps: Vec<f64> = kept.windows(2).map(|w| w[1].at_ms - w[0].at_ms).collect();
         let (even, _last) = steps.split_at(steps.len() - 1);
-        assert!(
-            even.iter().all(|step| (step - even[0]).abs() < 1e-6),
-            "{even:?}"
-        );
+        assert!(even.iter().all(|step| (step - even[0]).abs() < 1e-6), "{even:?}");
     }
 }

@@ -33,15 +33,8 @@ struct State<W: Workload> {
 
 impl<W: OwnedWorkload> ScratchPool<W> {
     pub(super) fn new(n_at_once: usize, budget: &Budget) -> ScratchPool<W> {
-        let state = Mutex::new(State {
-            idle: Vec::new(),
-            n_free: n_at_once,
-        });
-        let shared = Arc::new(Inner {
-            state,
-            freed: Condvar::new(),
-            budget: budget.clone(),
-        });
+        let state = Mutex::new(State { idle: Vec::new(), n_free: n_at_once });
+        let shared = Arc::new(Inner { state, freed: Condvar::new(), budget: budget.clone() });
         let weak = Arc::downgrade(&shared);
         let reclaimer = budget.on_shortage(move || {
             if let Some(shared) = weak.upgrade() {
@@ -49,10 +42,7 @@ impl<W: OwnedWorkload> ScratchPool<W> {
                 drop(idle);
             }
         });
-        ScratchPool {
-            shared,
-            _reclaimer: reclaimer,
-        }
+        ScratchPool { shared, _reclaimer: reclaimer }
     }
 
     /// Waits for a turn and takes a scratch, for which `reservation` was made; `None` if the run is
@@ -77,10 +67,7 @@ impl<W: OwnedWorkload> ScratchPool<W> {
                 }
                 held
             }
-            None => ScratchLease {
-                scratch: None,
-                reservation,
-            },
+            None => ScratchLease { scratch: None, reservation },
         })
     }
 

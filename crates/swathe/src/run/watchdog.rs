@@ -127,15 +127,9 @@ fn look_at<F: Finish>(
         true => shared.check_bytes(&current.planned.size),
     };
     let mut freed = in_flight.reservation.take();
-    let mut stuck = freed
-        .as_mut()
-        .map(|reservation| reservation.split(stuck_bytes));
+    let mut stuck = freed.as_mut().map(|reservation| reservation.split(stuck_bytes));
     for answered in &mut answered {
-        let Need {
-            lane_bytes,
-            solution_bytes,
-            ..
-        } = answered.planned.need;
+        let Need { lane_bytes, solution_bytes, .. } = answered.planned.need;
         let bytes = match answered.planned.index == current.planned.index {
             true => (lane_bytes + solution_bytes).saturating_sub(stuck_bytes),
             false => lane_bytes + solution_bytes,
@@ -189,21 +183,11 @@ fn look_at<F: Finish>(
         // The new worker serves the same device, whose launches and lots wait for a worker of its
         // own.
         Shared::replace(shared, worker_state);
-        shared.queue.put_back([Range {
-            class,
-            problems: rest.into(),
-            n_attempts,
-            padded: None,
-        }]);
+        shared.queue.put_back([Range { class, problems: rest.into(), n_attempts, padded: None }]);
         shared.queue.put_back_answered(answered);
         shared.end_if_starved();
     }
-    shared.mailbox.post(Message::Outcomes {
-        launch,
-        done,
-        checked,
-        _held: freed,
-    });
+    shared.mailbox.post(Message::Outcomes { launch, done, checked, _held: freed });
     shared.queue.settle(n_settled);
     shared.mailbox.post(Message::Abandoned);
 }
@@ -253,10 +237,7 @@ fn look_at_gpu<F: Finish>(
     let (class, n_attempts) = (in_flight.class, in_flight.n_attempts);
     drop(in_flight);
     shared.forget(worker_state.worker);
-    shared
-        .gpu_pool
-        .member(launched.number)
-        .retire("its driver does not come back");
+    shared.gpu_pool.member(launched.number).retire("its driver does not come back");
     shared.costs_changed();
     let n_done = done.len();
     let n_settled = if cancelled_at.is_some() {
@@ -274,12 +255,7 @@ fn look_at_gpu<F: Finish>(
         shared.end_if_starved();
         n_done
     };
-    shared.mailbox.post(Message::Outcomes {
-        launch: None,
-        done,
-        checked,
-        _held: None,
-    });
+    shared.mailbox.post(Message::Outcomes { launch: None, done, checked, _held: None });
     shared.queue.settle(n_settled);
     shared.mailbox.post(Message::Abandoned);
     true

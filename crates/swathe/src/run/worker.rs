@@ -66,9 +66,7 @@ pub(super) fn work<F: Finish>(shared: &Arc<Shared<F>>, worker_state: &WorkerStat
 
 /// Records that an abandoned worker has ended after all.
 pub(super) fn worker_returned<F: Finish>(shared: &Shared<F>) {
-    shared
-        .n_stuck
-        .fetch_sub(1, std::sync::atomic::Ordering::AcqRel);
+    shared.n_stuck.fetch_sub(1, std::sync::atomic::Ordering::AcqRel);
 }
 
 /// How often a range may be lost together with its worker.
@@ -99,12 +97,7 @@ fn carry<F: Finish>(
     };
     let scratch_held = lanes_held.split(range.scratch_bytes());
     let mut delay = Duration::ZERO;
-    match shared
-        .settings
-        .memory
-        .faults()
-        .strike(FaultPoint::Launch, None)
-    {
+    match shared.settings.memory.faults().strike(FaultPoint::Launch, None) {
         None => {}
         Some(Fault::Slow(by)) => delay = by,
         Some(Fault::OutOfMemory) => {
@@ -118,10 +111,7 @@ fn carry<F: Finish>(
             drop((lanes_held, scratch_held));
             shared.send_setback(SetbackCause::WorkerLost, n_claimed, Remedy::Replaced);
             let n_attempts = range.n_attempts + 1;
-            shared.queue.put_back([Range {
-                n_attempts,
-                ..range
-            }]);
+            shared.queue.put_back([Range { n_attempts, ..range }]);
             return CarryResult::Lost;
         }
     }
@@ -172,23 +162,14 @@ pub(super) fn put_back_smaller<F: Finish>(shared: &Shared<F>, mut range: Range, 
     if n_problems > 1 {
         shared.send_setback(cause, n_problems, Remedy::Split);
         let n_attempts = range.n_attempts + 1;
-        let second = Range {
-            problems: range.problems.split_off(n_problems / 2),
-            n_attempts,
-            ..range
-        };
-        let first = Range {
-            n_attempts,
-            ..range
-        };
+        let second =
+            Range { problems: range.problems.split_off(n_problems / 2), n_attempts, ..range };
+        let first = Range { n_attempts, ..range };
         shared.queue.put_back([second, first]);
         return;
     }
     let budget_bytes = shared.settings.memory.reachable_bytes();
-    let too_large = |_: &Planned| Outcome::TooLarge {
-        wanted_bytes,
-        budget_bytes,
-    };
+    let too_large = |_: &Planned| Outcome::TooLarge { wanted_bytes, budget_bytes };
     if wanted_bytes > budget_bytes {
         // The plan found it to fit, but abandoned solvers hold too much of the memory.
         give_up(shared, range, too_large);
@@ -213,10 +194,7 @@ fn put_back<F: Finish>(
     if n_attempts > N_ATTEMPTS_MAX {
         give_up(shared, range, outcome);
     } else {
-        shared.queue.put_back([Range {
-            n_attempts,
-            ..range
-        }]);
+        shared.queue.put_back([Range { n_attempts, ..range }]);
     }
 }
 
@@ -341,20 +319,15 @@ fn load_one<F: Finish>(
             if size.shape == planned.shape && size.class == planned.class {
                 Loaded::Problem(problem)
             } else {
-                Loaded::Outcome(Outcome::WrongSize {
-                    surveyed: planned.shape,
-                    loaded: size.shape,
-                })
+                Loaded::Outcome(Outcome::WrongSize { surveyed: planned.shape, loaded: size.shape })
             }
         }
         Ok(Err(_)) if worker_state.stop.is_cancelled() => Loaded::Cancelled,
-        Ok(Err(_)) if worker_state.stop.is_expired() => Loaded::Outcome(Outcome::TimedOut {
-            after: shared.settings.time_limit,
-        }),
+        Ok(Err(_)) if worker_state.stop.is_expired() => {
+            Loaded::Outcome(Outcome::TimedOut { after: shared.settings.time_limit })
+        }
         Ok(Err(failure)) => Loaded::Outcome(Outcome::Failed(failure)),
-        Err(panic) => Loaded::Outcome(Outcome::Panicked {
-            message: panic_message(panic),
-        }),
+        Err(panic) => Loaded::Outcome(Outcome::Panicked { message: panic_message(panic) }),
     }
 }
 
@@ -367,10 +340,7 @@ fn solve_all<F: Finish>(
     solve_start: Instant,
     mut delay: Duration,
 ) -> Option<ScratchLease<WorkloadOf<F>>> {
-    let ScratchLease {
-        mut scratch,
-        reservation,
-    } = held;
+    let ScratchLease { mut scratch, reservation } = held;
     {
         let mut in_flight = worker_state.in_flight();
         in_flight.has_turn = true;
@@ -417,14 +387,7 @@ fn solve_all<F: Finish>(
         if !delay.is_zero() {
             wait(std::mem::take(&mut delay), worker_state);
         }
-        let solved = solve_one(
-            shared,
-            worker_state,
-            &planned,
-            &problem,
-            &mut scratch,
-            local,
-        );
+        let solved = solve_one(shared, worker_state, &planned, &problem, &mut scratch, local);
         let began = now;
         // The end of one problem is the beginning of the next, so the clock is read once for each.
         now = Instant::now();
@@ -460,10 +423,7 @@ fn solve_all<F: Finish>(
         last = Some((planned, solved, took));
     };
     tally.flush(shared);
-    reservation.map(|reservation| ScratchLease {
-        scratch,
-        reservation,
-    })
+    reservation.map(|reservation| ScratchLease { scratch, reservation })
 }
 
 /// A problem that took longer than this to solve gets its whole time limit again for finishing. A
@@ -501,17 +461,15 @@ fn solve_one<F: Finish>(
     match solved {
         Ok(Ok(solution)) => Ok(solution),
         Ok(Err(_)) if worker_state.stop.is_cancelled() => Err(Solved::Cancelled),
-        Ok(Err(_)) if worker_state.stop.is_expired() => Err(Solved::Outcome(Outcome::TimedOut {
-            after: shared.settings.time_limit,
-        })),
+        Ok(Err(_)) if worker_state.stop.is_expired() => {
+            Err(Solved::Outcome(Outcome::TimedOut { after: shared.settings.time_limit }))
+        }
         Ok(Err(failure)) => Err(Solved::Outcome(Outcome::Failed(failure.into()))),
         Err(panic) => {
             // The panic may have left them in an inconsistent state.
             *scratch = None;
             *local = None;
-            Err(Solved::Outcome(Outcome::Panicked {
-                message: panic_message(panic),
-            }))
+            Err(Solved::Outcome(Outcome::Panicked { message: panic_message(panic) }))
         }
     }
 }
@@ -580,9 +538,7 @@ pub(super) fn deliver<F: Finish>(
     let mut reservation = in_flight.reservation.take();
     drop(in_flight);
     // The problems are dropped. The memory of the answers is held until they are taken.
-    let held = reservation
-        .as_mut()
-        .map(|reservation| reservation.split(solutions_bytes));
+    let held = reservation.as_mut().map(|reservation| reservation.split(solutions_bytes));
     drop(reservation);
     let n_settled = n_claimed - refused.problems.len() - n_sent;
     if !refused.problems.is_empty() {
@@ -595,12 +551,7 @@ pub(super) fn deliver<F: Finish>(
             budget_bytes,
         });
     }
-    shared.mailbox.send(Message::Outcomes {
-        launch,
-        done,
-        checked,
-        _held: held,
-    });
+    shared.mailbox.send(Message::Outcomes { launch, done, checked, _held: held });
     shared.queue.settle(n_settled);
 }
 
@@ -639,14 +590,7 @@ impl Tally {
                 *n += 1;
                 *sum += took;
             }
-            None => self.rows.push((
-                Size {
-                    shape: bin,
-                    ..*size
-                },
-                1,
-                took,
-            )),
+            None => self.rows.push((Size { shape: bin, ..*size }, 1, took)),
         }
     }
 

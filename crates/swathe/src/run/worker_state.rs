@@ -130,14 +130,8 @@ impl<F: Finish> WorkerState<F> {
 
     /// The current phase of the worker.
     pub(super) fn phase(&self) -> Phase {
-        const PHASES: [Phase; 6] = [
-            Phase::Idle,
-            Phase::Memory,
-            Phase::Load,
-            Phase::Turn,
-            Phase::Solve,
-            Phase::Deliver,
-        ];
+        const PHASES: [Phase; 6] =
+            [Phase::Idle, Phase::Memory, Phase::Load, Phase::Turn, Phase::Solve, Phase::Deliver];
         PHASES[usize::from(self.phase.load(Ordering::Relaxed)).min(PHASES.len() - 1)]
     }
 
@@ -148,11 +142,7 @@ impl<F: Finish> WorkerState<F> {
     /// Begins a problem and starts its time limit.
     pub(super) fn begin(&self, in_flight: &mut InFlight<F>, planned: Planned, now: Instant) {
         self.stop.renew();
-        in_flight.current = Some(Current {
-            planned,
-            since: now,
-            is_check: false,
-        });
+        in_flight.current = Some(Current { planned, since: now, is_check: false });
     }
 
     /// Records that all problems are loaded, and returns the reservation of the scratch.
@@ -170,16 +160,13 @@ impl<F: Finish> InFlight<F> {
     /// Records the operations that this thread has timed since the last phase.
     pub(super) fn note_operations(&mut self, phase: Phase) {
         let spent = operation::drain();
-        self.operations
-            .extend(spent.into_iter().map(|spent| (phase, spent)));
+        self.operations.extend(spent.into_iter().map(|spent| (phase, spent)));
     }
 
     /// Subtracts problems that leave the launch without an outcome.
     pub(super) fn leave<'a>(&mut self, problems: impl IntoIterator<Item = &'a Planned>) {
-        self.volume_left += problems
-            .into_iter()
-            .map(|planned| planned.size.shape.volume())
-            .sum::<u64>();
+        self.volume_left +=
+            problems.into_iter().map(|planned| planned.size.shape.volume()).sum::<u64>();
     }
 
     /// The figures of the launch that has ended; `None` if all of its problems were put back.

@@ -84,14 +84,8 @@ fn a_future() {
 #[test]
 fn a_future_of_slow_problems() {
     let _watchdog = Watchdog::start();
-    let slow = Twist::Takes {
-        load: Duration::ZERO,
-        solve: Duration::from_millis(3),
-    };
-    let all: Vec<Field> = fields(50, 26)
-        .into_iter()
-        .map(|field| field.twisted(slow))
-        .collect();
+    let slow = Twist::Takes { load: Duration::ZERO, solve: Duration::from_millis(3) };
+    let all: Vec<Field> = fields(50, 26).into_iter().map(|field| field.twisted(slow)).collect();
     let (_, run) = spawn(&Arc::new(all), &settings());
     let (outcomes, _) = block_on(run);
     assert!(outcomes.iter().all(Option::is_some));
@@ -104,10 +98,7 @@ fn cancelled() {
     for field in &mut all[500..] {
         *field = field.twisted(Twist::LoopsAndPolls);
     }
-    let settings = Settings {
-        batch_size: swathe::BatchSize::Fixed(1),
-        ..settings()
-    };
+    let settings = Settings { batch_size: swathe::BatchSize::Fixed(1), ..settings() };
     let (_, mut run) = spawn(&Arc::new(all), &settings);
     let first = run.next();
     assert!(first.is_some());
@@ -129,14 +120,9 @@ fn cancelled() {
 fn dropped() {
     let _watchdog = Watchdog::start();
     for twist in [Twist::None, Twist::LoopsAndPolls, Twist::LoopsAsleep] {
-        let all: Vec<Field> = fields(20_000, 29)
-            .into_iter()
-            .map(|field| field.twisted(twist))
-            .collect();
-        let settings = Settings {
-            grace: Duration::from_millis(50),
-            ..settings()
-        };
+        let all: Vec<Field> =
+            fields(20_000, 29).into_iter().map(|field| field.twisted(twist)).collect();
+        let settings = Settings { grace: Duration::from_millis(50), ..settings() };
         let (sieve, run) = spawn(&Arc::new(all), &settings);
         std::thread::sleep(Duration::from_millis(20));
         let began = Instant::now();

@@ -15,17 +15,9 @@ struct Setup {
 }
 
 /// One worker: every run reaches the same points in the same order.
-const ALONE: Setup = Setup {
-    n_threads: 1,
-    n_prefetch: 0,
-    batch_size: BatchSize::Fixed(5),
-};
+const ALONE: Setup = Setup { n_threads: 1, n_prefetch: 0, batch_size: BatchSize::Fixed(5) };
 
-const TOGETHER: Setup = Setup {
-    n_threads: 2,
-    n_prefetch: 2,
-    batch_size: BatchSize::Fixed(3),
-};
+const TOGETHER: Setup = Setup { n_threads: 2, n_prefetch: 2, batch_size: BatchSize::Fixed(3) };
 
 /// Runs with these faults and checks every answer, the counts and that all memory was released.
 fn check_with(fields: &Arc<Vec<Field>>, setup: Setup, faults: &Faults) -> Report {
@@ -156,11 +148,7 @@ fn a_panic_on_purpose_costs_one_problem() {
         for k in [0, 17, 49] {
             let memory = Budget::with_faults(64 << 10, rule(&format!("panic@item:{k}")));
             let sieve = Sieve::new(&memory);
-            let settings = Settings {
-                n_threads: setup.n_threads,
-                memory,
-                ..Settings::default()
-            };
+            let settings = Settings { n_threads: setup.n_threads, memory, ..Settings::default() };
             let ran = run(&sieve, &fields, &settings);
             assert_eq!(ran.report.counts.n_panicked, 1);
             for (at, answer) in ran.answers.iter().enumerate() {
@@ -179,13 +167,7 @@ fn what_is_always_refused_ends_too() {
         ..Settings::default()
     };
     let fields = Arc::new(fields(20, 6));
-    for text in [
-        "oom%100",
-        "oom%100:launch",
-        "oom%100:load",
-        "oom%100:item",
-        "oom@item:7",
-    ] {
+    for text in ["oom%100", "oom%100:launch", "oom%100:load", "oom%100:item", "oom@item:7"] {
         let settings = settings(text);
         let ran = run(&Sieve::new(&settings.memory), &fields, &settings);
         let n_refused = if text == "oom@item:7" { 1 } else { 20 };
@@ -206,10 +188,7 @@ fn what_is_always_refused_ends_too() {
 #[test]
 fn setbacks_are_told() {
     let fields = Arc::new(fields(40, 7));
-    let setup = Setup {
-        batch_size: BatchSize::Fixed(40),
-        ..ALONE
-    };
+    let setup = Setup { batch_size: BatchSize::Fixed(40), ..ALONE };
     let report = check_with(&fields, setup, &rule("oom@1"));
     assert_eq!(report.n_setbacks, 1);
     let setback = &report.setbacks[0];
@@ -219,10 +198,7 @@ fn setbacks_are_told() {
 
     let report = check_with(&fields, setup, &rule("slow@1=50ms"));
     assert!(report.wall_ms >= 50.0, "{}", report.wall_ms);
-    let slowest = report
-        .launches
-        .iter()
-        .map(|launch| launch.end_ms - launch.solve_start_ms);
+    let slowest = report.launches.iter().map(|launch| launch.end_ms - launch.solve_start_ms);
     assert!(slowest.fold(0.0, f64::max) >= 50.0);
 
     let report = check_with(&fields, setup, &rule("lost@1"));

@@ -24,11 +24,7 @@ fn own_gpus(n: usize) -> Option<Vec<Gpu>> {
 }
 
 fn open(n_copies: usize) -> Vec<Gpu> {
-    let search = GpuSearch {
-        software: true,
-        n_copies,
-        ..GpuSearch::default()
-    };
+    let search = GpuSearch { software: true, n_copies, ..GpuSearch::default() };
     Gpus::find(&search).usable
 }
 
@@ -109,11 +105,9 @@ fn batches_orders_and_paddings_change_nothing() {
                 fields.reverse();
             }
             let fields = Arc::new(fields);
-            for padding in [
-                Padding::Exact,
-                Padding::Multiple(4),
-                Padding::Auto { n_buckets_max: 2 },
-            ] {
+            for padding in
+                [Padding::Exact, Padding::Multiple(4), Padding::Auto { n_buckets_max: 2 }]
+            {
                 let settings = Settings {
                     batch_size: BatchSize::Fixed(size),
                     padding,
@@ -134,10 +128,8 @@ fn each_point_refused_in_turn() {
     check_with(&fields, &gpus, &counted);
     let met = counted.n_met();
     for (point, n) in FaultPoint::ALL.into_iter().zip(met) {
-        let is_elsewhere = matches!(
-            point,
-            FaultPoint::Store | FaultPoint::SelfTest | FaultPoint::Reopen
-        );
+        let is_elsewhere =
+            matches!(point, FaultPoint::Store | FaultPoint::SelfTest | FaultPoint::Reopen);
         assert_eq!(n > 0, !is_elsewhere, "{point:?} was met {n} times");
     }
     let n_points: u64 = met.iter().sum();
@@ -147,10 +139,8 @@ fn each_point_refused_in_turn() {
     }
     let (mut n_injected, mut n_tried) = (0, 0);
     for (point, n) in FaultPoint::ALL.into_iter().zip(met) {
-        let on_gpu = matches!(
-            point,
-            FaultPoint::Buffer | FaultPoint::Upload | FaultPoint::Readback
-        );
+        let on_gpu =
+            matches!(point, FaultPoint::Buffer | FaultPoint::Upload | FaultPoint::Readback);
         for k in (1..=n).filter(|_| on_gpu) {
             let faults: Faults = format!("oom@{}:{k}", point.name()).parse().unwrap();
             let report = check_with(&fields, &gpus, &faults);
@@ -159,10 +149,7 @@ fn each_point_refused_in_turn() {
             if faults.n_injected() > 0 {
                 n_injected += 1;
                 let remedies: Vec<Remedy> = report.setbacks.iter().map(|s| s.remedy).collect();
-                assert!(
-                    matches!(remedies[..], [Remedy::Split] | [Remedy::ToCpu]),
-                    "{remedies:?}"
-                );
+                assert!(matches!(remedies[..], [Remedy::Split] | [Remedy::ToCpu]), "{remedies:?}");
             }
         }
     }
@@ -228,10 +215,7 @@ fn a_lost_device_is_never_taken_for_a_full_one() {
             let report = check_with(&fields, &gpus, &faults);
             for setback in &report.setbacks {
                 let of_gpu = setback.device != DeviceId::Cpu;
-                assert!(
-                    !of_gpu || setback.cause == SetbackCause::DeviceLost,
-                    "{setback:?}"
-                );
+                assert!(!of_gpu || setback.cause == SetbackCause::DeviceLost, "{setback:?}");
                 n_lost += u64::from(of_gpu);
                 assert!(!of_gpu || setback.remedy == Remedy::Reopened);
             }
@@ -284,14 +268,10 @@ fn a_device_that_fits_one_lane_halves_its_way_there() {
     // All of one class and shape, so that 32 of them share a launch.
     let fields: Vec<Field> = (0..64).map(|k| Field::new(mix(k) & !1, 4, 4)).collect();
     let fields = Arc::new(fields);
-    let settings = Settings {
-        batch_size: BatchSize::Fixed(32),
-        ..settings(&gpus, &Faults::none())
-    };
+    let settings =
+        Settings { batch_size: BatchSize::Fixed(32), ..settings(&gpus, &Faults::none()) };
     let sieve = Sieve::new(&settings.memory);
-    sieve
-        .n_lanes_max
-        .store(1, std::sync::atomic::Ordering::Relaxed);
+    sieve.n_lanes_max.store(1, std::sync::atomic::Ordering::Relaxed);
     let mut n_attempts_max = 0;
     let mut n_solved = 0;
     let report = swathe::run(&sieve, &sieve.source(&fields), &settings, &mut |done| {
@@ -302,10 +282,7 @@ fn a_device_that_fits_one_lane_halves_its_way_there() {
         std::ops::ControlFlow::Continue(())
     });
     assert_eq!(n_solved, 64);
-    assert!(
-        n_attempts_max <= 1 + 5,
-        "{n_attempts_max} starts, log2 32 is 5"
-    );
+    assert!(n_attempts_max <= 1 + 5, "{n_attempts_max} starts, log2 32 is 5");
     let n_cut = report.setbacks.iter().filter(|s| s.remedy == Remedy::Split);
     assert!((31..=63).contains(&n_cut.count()), "{:?}", report.setbacks);
 }
@@ -333,10 +310,7 @@ fn slow_device(time_limit: Duration) {
     let fields: Vec<Field> = (0..60).map(|k| Field::new(mix(k), 3, 5)).collect();
     let fields = Arc::new(fields);
     let faults: Faults = "slow@launch:1=30s".parse().unwrap();
-    let settings = Settings {
-        time_limit,
-        ..settings(&gpus, &faults)
-    };
+    let settings = Settings { time_limit, ..settings(&gpus, &faults) };
     let report = check(&Sieve::new(&settings.memory), &fields, &settings);
     let causes: Vec<_> = report.setbacks.iter().map(|s| s.cause.clone()).collect();
     late_if(causes.len() > 1 && causes.iter().all(|c| *c == SetbackCause::DeviceTimedOut));
@@ -361,12 +335,12 @@ fn bad_problems_harm_nobody() {
         let settings = settings(&gpus, &Faults::none());
         let report = check(&Sieve::new(&settings.memory), &fields, &settings);
         let expect = match twist {
-            Twist::NeedsCpu | Twist::Panics => Some(SetbackCause::HandedOver {
-                reason: "it is twisted".to_owned(),
-            }),
-            Twist::LaunchPanics => Some(SetbackCause::LaunchFailed {
-                message: "a launch on purpose".to_owned(),
-            }),
+            Twist::NeedsCpu | Twist::Panics => {
+                Some(SetbackCause::HandedOver { reason: "it is twisted".to_owned() })
+            }
+            Twist::LaunchPanics => {
+                Some(SetbackCause::LaunchFailed { message: "a launch on purpose".to_owned() })
+            }
             _ => None,
         };
         let causes: Vec<_> = report.setbacks.iter().map(|s| s.cause.clone()).collect();
@@ -384,10 +358,7 @@ fn endless_launch(time_limit: Duration) {
     let mut fields = fields(60, 9);
     fields[10] = Field::new(fields[10].seed, 3, 5).twisted(Twist::LaunchLoops);
     let fields = Arc::new(fields);
-    let settings = Settings {
-        time_limit,
-        ..settings(&gpus, &Faults::none())
-    };
+    let settings = Settings { time_limit, ..settings(&gpus, &Faults::none()) };
     let report = check(&Sieve::new(&settings.memory), &fields, &settings);
     let causes: Vec<_> = report.setbacks.iter().map(|s| s.cause.clone()).collect();
     late_if(causes.len() > 1 && causes.iter().all(|c| *c == SetbackCause::DeviceTimedOut));
@@ -418,10 +389,7 @@ fn wrong_answers_are_found_by_solving_again() {
     }
     fields[7] = fields[7].twisted(Twist::AnswersAnything);
     let fields = Arc::new(fields);
-    let settings = Settings {
-        n_verify: 40,
-        ..settings(&gpus, &Faults::none())
-    };
+    let settings = Settings { n_verify: 40, ..settings(&gpus, &Faults::none()) };
     let ran = run(&Sieve::new(&settings.memory), &fields, &settings);
     let verification = &ran.report.verification;
     assert_eq!(verification.n_checked, 40);
@@ -500,10 +468,7 @@ fn a_device_that_fails_its_self_test_is_refused() {
     };
     let found = Gpus::find(&search);
     assert!(found.usable.is_empty());
-    assert!(matches!(
-        found.refused[0].reason,
-        RefusedReason::SelfTest { .. }
-    ));
+    assert!(matches!(found.refused[0].reason, RefusedReason::SelfTest { .. }));
     let hung = GpuSearch {
         faults: "slow@selftest:1=3600s".parse().unwrap(),
         time_max: Duration::from_millis(500),
@@ -511,10 +476,7 @@ fn a_device_that_fails_its_self_test_is_refused() {
     };
     let found = Gpus::find(&hung);
     assert!(found.usable.is_empty());
-    assert!(matches!(
-        found.refused[0].reason,
-        RefusedReason::Hung { .. }
-    ));
+    assert!(matches!(found.refused[0].reason, RefusedReason::Hung { .. }));
     let hardware = Gpus::find(&GpuSearch::default());
     let refused = hardware.refused.iter().map(|refused| &refused.reason);
     assert!(refused.into_iter().any(|r| *r == RefusedReason::Software));

@@ -27,11 +27,7 @@ fn the_counted_peak_stays_under_the_cap() {
     for cap_bytes in [4 << 10, 10_000, 64 << 10, 1 << 20, 64 << 20] {
         let fields = Arc::new(skewed(cap_bytes));
         let expected: Vec<Vec<u64>> = fields.iter().map(Field::oracle).collect();
-        let n_prefetches: &[usize] = if cap_bytes > 1 << 20 {
-            &[2]
-        } else {
-            &[0, 1, 2, 8]
-        };
+        let n_prefetches: &[usize] = if cap_bytes > 1 << 20 { &[2] } else { &[0, 1, 2, 8] };
         for &n_prefetch in n_prefetches {
             for batch_size in [BatchSize::Auto, BatchSize::Fixed(16)] {
                 let settings = Settings {
@@ -65,11 +61,7 @@ fn the_counted_peak_stays_under_the_cap() {
 /// The budget is exactly what one problem takes, so problems are solved one after the other.
 #[test]
 fn a_budget_for_one() {
-    let fields = Arc::new(
-        (0..40)
-            .map(|seed| Field::new(seed, 3, 5))
-            .collect::<Vec<_>>(),
-    );
+    let fields = Arc::new((0..40).map(|seed| Field::new(seed, 3, 5)).collect::<Vec<_>>());
     let any = Sieve::new(&Budget::new(0));
     let need_bytes = any.need(&fields[0].size(), DeviceKind::Cpu).total_bytes();
     for n_prefetch in 0..=8 {
@@ -83,10 +75,7 @@ fn a_budget_for_one() {
         assert_eq!(report.counts.n_solved, 40);
         assert!(report.memory.peak_bytes <= need_bytes);
     }
-    let settings = Settings {
-        memory: Budget::new(need_bytes - 1),
-        ..Settings::default()
-    };
+    let settings = Settings { memory: Budget::new(need_bytes - 1), ..Settings::default() };
     let ran = run(&Sieve::new(&settings.memory), &fields, &settings);
     assert_eq!(ran.report.counts.n_too_large, 40);
 }
@@ -95,9 +84,7 @@ fn a_budget_for_one() {
 #[test]
 fn slow_output_holds_the_solvers_back() {
     let (n_problems, cap_bytes) = (400, 64 << 10);
-    let fields: Vec<Field> = (0..n_problems)
-        .map(|seed| Field::new(seed, 64, 1))
-        .collect();
+    let fields: Vec<Field> = (0..n_problems).map(|seed| Field::new(seed, 64, 1)).collect();
     let fields = Arc::new(fields);
     // An answer takes 512 bytes and its problem as much again.
     let n_held_max = cap_bytes / 512;

@@ -33,11 +33,7 @@ fn planned() -> impl Strategy<Value = Vec<Planned>> {
         let all = all.into_iter().enumerate();
         all.map(|(k, (shape, class, affinity, need))| Planned {
             index: 3 * k,
-            size: Size {
-                class,
-                affinity,
-                ..Size::of(shape)
-            },
+            size: Size { class, affinity, ..Size::of(shape) },
             need,
             gpu: None,
         })
@@ -46,10 +42,7 @@ fn planned() -> impl Strategy<Value = Vec<Planned>> {
 }
 
 fn limits() -> impl Strategy<Value = Limits> {
-    let batch_size = prop_oneof![
-        Just(BatchSize::Auto),
-        (1usize..40).prop_map(BatchSize::Fixed)
-    ];
+    let batch_size = prop_oneof![Just(BatchSize::Auto), (1usize..40).prop_map(BatchSize::Fixed)];
     let budget = prop_oneof![0u64..100_000, Just(u64::MAX)];
     (budget, 1usize..9, batch_size, 1usize..50).prop_map(
         |(budget_bytes, n_batches_at_once, batch_size, batch_size_max)| Limits {
@@ -211,18 +204,12 @@ fn the_plan_that_is_explained() {
         ..Settings::default()
     };
     let sieve = Sieve::new(&settings.memory);
-    let plan = explain(
-        &AsSolved(Arc::clone(&sieve)),
-        &sieve.source(&Arc::new(all.clone())),
-        &settings,
-    );
+    let plan =
+        explain(&AsSolved(Arc::clone(&sieve)), &sieve.source(&Arc::new(all.clone())), &settings);
     let n_planned: usize = plan.batches.iter().map(|batch| batch.problems.len()).sum();
     assert_eq!(n_planned, 298);
     let report = crate::sieve::check(&sieve, &Arc::new(all), &settings);
     assert_eq!(report.n_launches as usize, plan.batches.len());
     let text = plan.to_string();
-    assert!(
-        text.starts_with(&format!("298 problems in {} batches", plan.batches.len())),
-        "{text}"
-    );
+    assert!(text.starts_with(&format!("298 problems in {} batches", plan.batches.len())), "{text}");
 }

@@ -39,11 +39,7 @@ fn poison(twist: Twist, settings: &Settings) -> Vec<Report> {
 }
 
 fn quick() -> Settings {
-    Settings {
-        n_threads: 2,
-        memory: Budget::new(16 << 20),
-        ..Settings::default()
-    }
+    Settings { n_threads: 2, memory: Budget::new(16 << 20), ..Settings::default() }
 }
 
 /// Sleeping loops take no processor time, so many may wait at once.
@@ -81,10 +77,7 @@ fn wrong_sizes() {
 fn loops_that_poll() {
     // The grace is as long as the limit: a busy machine may not run a thread for a while.
     patiently(1000, |time_limit| {
-        let settings = Settings {
-            grace: 10 * time_limit,
-            ..patient(time_limit)
-        };
+        let settings = Settings { grace: 10 * time_limit, ..patient(time_limit) };
         for report in poison(Twist::LoopsAndPolls, &settings) {
             assert_eq!(report.n_setbacks, 0, "no worker is abandoned");
         }
@@ -103,10 +96,7 @@ fn loops_that_do_not_poll() {
 #[test]
 fn loads_that_loop() {
     patiently(1000, |time_limit| {
-        let settings = Settings {
-            n_prefetch: 50,
-            ..patient(time_limit)
-        };
+        let settings = Settings { n_prefetch: 50, ..patient(time_limit) };
         poison(Twist::LoadLoopsAndPolls, &settings);
         for report in poison(Twist::LoadLoopsAsleep, &settings) {
             assert_eq!(report.n_setbacks, report.counts.n_timed_out);
@@ -138,19 +128,13 @@ fn cocktail(time_limit: Duration) {
     for (k, twist) in twists.into_iter().enumerate() {
         fields[500 + k] = fields[500 + k].twisted(twist);
     }
-    let settings = Settings {
-        n_threads: 4,
-        ..patient(time_limit)
-    };
+    let settings = Settings { n_threads: 4, ..patient(time_limit) };
     let sieve = Sieve::new(&settings.memory);
     let report = check(&sieve, &Arc::new(fields), &settings);
     sieve.released.store(true, Ordering::Relaxed);
     let counts = report.counts;
     assert_eq!(counts.n_solved, 989);
-    assert_eq!(
-        (counts.n_failed, counts.n_timed_out, counts.n_panicked),
-        (4, 4, 3)
-    );
+    assert_eq!((counts.n_failed, counts.n_timed_out, counts.n_panicked), (4, 4, 3));
 }
 
 /// A solver that never returns keeps its memory. A problem that needs this memory still gets an

@@ -51,21 +51,15 @@ fn permutation(n: usize, number: u64) -> Vec<usize> {
 #[test]
 fn learnt_costs_change_nothing() {
     let fields = Arc::new(fields(2000, 10));
-    let mut settings = Settings {
-        n_threads: 2,
-        memory: Budget::new(1 << 20),
-        ..Settings::default()
-    };
+    let mut settings =
+        Settings { n_threads: 2, memory: Budget::new(1 << 20), ..Settings::default() };
     let sieve = Sieve::new(&settings.memory);
     let first = run(&sieve, &fields, &settings);
     assert!(first.report.costs.rows().count() > 0);
     settings.costs = first.report.costs.clone();
     let second = run(&sieve, &fields, &settings);
     assert_eq!(first.answers, second.answers);
-    let absurd = first.report.costs.rows().map(|row| swathe::CostRow {
-        lane_ns: 1e18,
-        ..row
-    });
+    let absurd = first.report.costs.rows().map(|row| swathe::CostRow { lane_ns: 1e18, ..row });
     settings.costs = absurd.collect::<Vec<_>>().into();
     assert_eq!(first.answers, run(&sieve, &fields, &settings).answers);
 }

@@ -177,12 +177,7 @@ impl Sieve {
 
 impl Field {
     pub(crate) fn new(seed: u64, n_rows: u32, n_columns: u32) -> Field {
-        Field {
-            seed,
-            n_rows,
-            n_columns,
-            twist: Twist::None,
-        }
+        Field { seed, n_rows, n_columns, twist: Twist::None }
     }
 
     pub(crate) fn twisted(self, twist: Twist) -> Field {
@@ -191,11 +186,7 @@ impl Field {
 
     pub(crate) fn size(&self) -> Size {
         let shape = Shape::new(&[self.n_rows, self.n_columns]);
-        Size {
-            class: (self.seed % 2) as u32,
-            affinity: self.seed % 5,
-            ..Size::of(shape)
-        }
+        Size { class: (self.seed % 2) as u32, affinity: self.seed % 5, ..Size::of(shape) }
     }
 
     /// Numbers in a field are below this.
@@ -316,9 +307,7 @@ impl Workload for Sieve {
         composite[..2.min(bound)].fill(true);
         for k in 2..bound {
             if !composite[k] {
-                (k * k..bound)
-                    .step_by(k)
-                    .for_each(|multiple| composite[multiple] = true);
+                (k * k..bound).step_by(k).for_each(|multiple| composite[multiple] = true);
             }
         }
         let mut sums = Vec::with_capacity(field.n_rows as usize);
@@ -433,10 +422,7 @@ fn sums_on_gpu(
 }
 
 fn is_prime(n: u32) -> bool {
-    n > 1
-        && (2..n)
-            .take_while(|d| d * d <= n)
-            .all(|d| !n.is_multiple_of(d))
+    n > 1 && (2..n).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d))
 }
 
 /// `n` fields of many shapes, between 1x1 and 5x12.
@@ -474,12 +460,7 @@ pub(crate) fn run(sieve: &Arc<Sieve>, fields: &Arc<Vec<Field>>, settings: &Setti
     });
     let kinds = kinds.into_iter().enumerate();
     let kinds = kinds.map(|(k, kind)| kind.unwrap_or_else(|| panic!("problem {k} was lost")));
-    Ran {
-        kinds: kinds.collect(),
-        answers,
-        took,
-        report,
-    }
+    Ran { kinds: kinds.collect(), answers, took, report }
 }
 
 /// The payload of a panic: a good problem exceeded a short time limit.
@@ -527,11 +508,7 @@ pub(crate) fn check(sieve: &Arc<Sieve>, fields: &Arc<Vec<Field>>, settings: &Set
         late_if(is_late && settings.time_limit < Duration::from_secs(30));
         assert_eq!(ran.kinds[k], field.twist.kind(), "problem {k}: {field:?}");
         if matches!(field.twist, Twist::None | Twist::AnswersOnce) {
-            assert_eq!(
-                ran.answers[k].as_ref(),
-                Some(&field.oracle()),
-                "problem {k}"
-            );
+            assert_eq!(ran.answers[k].as_ref(), Some(&field.oracle()), "problem {k}");
         }
     }
     ran.report

@@ -45,10 +45,7 @@ fn a_slice_gives_what_a_run_gives() {
     for n in [0, 1, 2, 3, 100, 5000] {
         let problems: Vec<u64> = (0..n).collect();
         let source = Source::from_vec(&divisor, problems.clone());
-        let settings = Settings {
-            memory: Budget::new(1 << 20),
-            ..Settings::default()
-        };
+        let settings = Settings { memory: Budget::new(1 << 20), ..Settings::default() };
         let mut expected = vec![None; problems.len()];
         swathe::run(&divisor, &source, &settings, &mut |done| {
             expected[done.index] = Some((done.outcome.kind(), done.outcome.solution().copied()));
@@ -56,13 +53,9 @@ fn a_slice_gives_what_a_run_gives() {
         });
         for n_threads in [0, 1, 2, 5] {
             let outcomes = solve_slice(&*divisor, &problems, n_threads, &Stop::new());
-            let found = outcomes
-                .iter()
-                .map(|outcome| Some((outcome.kind(), outcome.solution().copied())));
-            assert!(
-                found.eq(expected.iter().copied()),
-                "{n_threads} threads, {n}"
-            );
+            let found =
+                outcomes.iter().map(|outcome| Some((outcome.kind(), outcome.solution().copied())));
+            assert!(found.eq(expected.iter().copied()), "{n_threads} threads, {n}");
         }
     }
     let outcomes = solve_slice(&*divisor, &[6, 0, 9], 1, &Stop::new());
@@ -75,11 +68,7 @@ fn a_stop_leaves_the_rest() {
     let stop = Stop::new();
     stop.cancel();
     let outcomes = solve_slice(&Divisor, &[1, 2, 3], 2, &stop);
-    assert!(
-        outcomes
-            .iter()
-            .all(|outcome| outcome.kind() == OutcomeKind::TimedOut)
-    );
+    assert!(outcomes.iter().all(|outcome| outcome.kind() == OutcomeKind::TimedOut));
 
     let stop = Stop::new();
     let canceller = stop.clone();
@@ -92,9 +81,5 @@ fn a_stop_leaves_the_rest() {
     let outcomes = solve_slice(&Divisor, &problems, 2, &stop);
     thread.join().unwrap();
     assert_eq!(outcomes.len(), problems.len());
-    assert!(
-        outcomes
-            .iter()
-            .any(|outcome| outcome.kind() == OutcomeKind::TimedOut)
-    );
+    assert!(outcomes.iter().any(|outcome| outcome.kind() == OutcomeKind::TimedOut));
 }

@@ -11,24 +11,15 @@ use swathe::{Budget, Report, Settings, Stop};
 use crate::sieve::{Field, Sieve, Twist, Watchdog, fields, patiently, quiet_panics};
 
 fn settings() -> Settings {
-    Settings {
-        n_threads: 2,
-        memory: Budget::new(1 << 20),
-        ..Settings::default()
-    }
+    Settings { n_threads: 2, memory: Budget::new(1 << 20), ..Settings::default() }
 }
 
 /// Cancels a run of such problems soon after its start, and waits for its end.
 fn cancel(twist: Twist, settings: &Settings) -> (Report, Arc<Sieve>) {
     let _watchdog = Watchdog::start();
-    let settings = Settings {
-        stop: Stop::new(),
-        ..settings.clone()
-    };
-    let fields: Vec<Field> = fields(200, 16)
-        .into_iter()
-        .map(|field| field.twisted(twist))
-        .collect();
+    let settings = Settings { stop: Stop::new(), ..settings.clone() };
+    let fields: Vec<Field> =
+        fields(200, 16).into_iter().map(|field| field.twisted(twist)).collect();
     let sieve = Sieve::new(&settings.memory);
     let source = sieve.source(&Arc::new(fields));
     let stop = settings.stop.clone();
@@ -36,9 +27,7 @@ fn cancel(twist: Twist, settings: &Settings) -> (Report, Arc<Sieve>) {
         std::thread::sleep(Duration::from_millis(20));
         stop.cancel();
     });
-    let report = swathe::run(&sieve, &source, &settings, &mut |_| {
-        ControlFlow::Continue(())
-    });
+    let report = swathe::run(&sieve, &source, &settings, &mut |_| ControlFlow::Continue(()));
     canceller.join().unwrap();
     assert!(report.cancelled);
     assert!(report.counts.n_done() < report.counts.n_problems);
@@ -52,16 +41,8 @@ const NEVER: Duration = Duration::from_secs(3600);
 /// themselves, and so do workers that wait for memory or for a turn.
 #[test]
 fn those_who_poll_and_those_who_wait_end_by_themselves() {
-    let all = Settings {
-        grace: NEVER,
-        ..settings()
-    };
-    let few = Settings {
-        n_threads: 1,
-        n_prefetch: 4,
-        memory: Budget::new(1500),
-        ..all.clone()
-    };
+    let all = Settings { grace: NEVER, ..settings() };
+    let few = Settings { n_threads: 1, n_prefetch: 4, memory: Budget::new(1500), ..all.clone() };
     for (twist, settings) in [
         (Twist::LoopsAndPolls, &all),
         (Twist::LoadLoopsAndPolls, &all),
@@ -75,10 +56,7 @@ fn those_who_poll_and_those_who_wait_end_by_themselves() {
 
 #[test]
 fn those_who_do_not_are_left_behind() {
-    let settings = Settings {
-        grace: Duration::from_millis(100),
-        ..settings()
-    };
+    let settings = Settings { grace: Duration::from_millis(100), ..settings() };
     for twist in [Twist::LoopsAsleep, Twist::LoadLoopsAsleep] {
         // The run returns while the solvers are still asleep.
         let (_, sieve) = cancel(twist, &settings);
@@ -93,9 +71,7 @@ fn a_run_that_was_cancelled_before_it_began() {
     settings.stop.cancel();
     let sieve = Sieve::new(&settings.memory);
     let source = sieve.source(&Arc::new(fields(100, 17)));
-    let report = swathe::run(&sieve, &source, &settings, &mut |_| {
-        panic!("nobody was solved")
-    });
+    let report = swathe::run(&sieve, &source, &settings, &mut |_| panic!("nobody was solved"));
     assert!(report.cancelled);
     assert_eq!(report.counts.n_done(), 0);
 }
@@ -111,11 +87,7 @@ fn breaking_ends_the_run() {
     let _watchdog = Watchdog::start();
     let report = swathe::run(&sieve, &source, &settings, &mut |_| {
         n_taken += 1;
-        if n_taken == 10 {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+        if n_taken == 10 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     assert_eq!((n_taken, report.counts.n_done()), (10, 10));
     assert!(report.cancelled);
@@ -133,9 +105,7 @@ fn a_panic_while_taking_outcomes() {
     let sieve = Sieve::new(&settings.memory);
     let source = sieve.source(&Arc::new(fields(100_000, 19)));
     let ended = catch_unwind(AssertUnwindSafe(|| {
-        swathe::run(&sieve, &source, &settings, &mut |_| {
-            panic!("taken on purpose")
-        })
+        swathe::run(&sieve, &source, &settings, &mut |_| panic!("taken on purpose"))
     }));
     assert!(ended.is_err());
     drop(source);
@@ -148,15 +118,11 @@ fn a_panic_while_taking_outcomes() {
 /// One slow problem exceeds its time limit. The limit applies to each problem, not to the batch.
 #[test]
 fn the_limit_is_for_each_problem() {
-    let slow = |ms| Twist::Takes {
-        load: Duration::from_millis(ms),
-        solve: Duration::from_millis(ms),
-    };
+    let slow =
+        |ms| Twist::Takes { load: Duration::from_millis(ms), solve: Duration::from_millis(ms) };
     // Together they take far more than the limit of one.
-    let mut all: Vec<Field> = fields(30, 20)
-        .into_iter()
-        .map(|field| field.twisted(slow(50)))
-        .collect();
+    let mut all: Vec<Field> =
+        fields(30, 20).into_iter().map(|field| field.twisted(slow(50))).collect();
     all[7] = all[7].twisted(Twist::LoopsAndPolls);
     let all = Arc::new(all);
     patiently(600, |time_limit| {

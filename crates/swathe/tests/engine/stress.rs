@@ -103,10 +103,7 @@ fn tiny_run(seed: u64) {
             for (k, field) in fields.iter().enumerate() {
                 let (kind, answer) = (ran.kinds[k], &ran.answers[k]);
                 let is_late = kind == OutcomeKind::TimedOut;
-                assert!(
-                    is_late || kind == field.twist.kind(),
-                    "run {seed}: {field:?}"
-                );
+                assert!(is_late || kind == field.twist.kind(), "run {seed}: {field:?}");
                 let is_plain = matches!(field.twist, Twist::None | Twist::AnswersOnce);
                 assert!(is_late || !is_plain || *answer == Some(field.oracle()));
             }

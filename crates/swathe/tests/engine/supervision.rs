@@ -19,10 +19,7 @@ use crate::sieve::{
 
 /// Devices that need no driver.
 pub(crate) fn hosts(n: usize) -> Vec<Device> {
-    let host = |number| Host {
-        number,
-        launch_bytes_max: None,
-    };
+    let host = |number| Host { number, launch_bytes_max: None };
     (0..n).map(|number| Device::Host(host(number))).collect()
 }
 
@@ -42,9 +39,7 @@ fn settings(n_devices: usize, faults: &str) -> Settings {
 
 /// Fields of one class that devices can take.
 fn launchable(n: u64, class: u64) -> Vec<Field> {
-    (0..n)
-        .map(|k| Field::new(mix(k) / 2 * 2 + class, 3, 5))
-        .collect()
+    (0..n).map(|k| Field::new(mix(k) / 2 * 2 + class, 3, 5)).collect()
 }
 
 fn n_launched(report: &Report) -> u64 {
@@ -58,8 +53,7 @@ fn n_launched(report: &Report) -> u64 {
 #[test]
 fn a_banned_class_keeps_no_device_from_another() {
     let mut all = launchable(40, 0);
-    all.iter_mut()
-        .for_each(|field| field.twist = Twist::LaunchPanics);
+    all.iter_mut().for_each(|field| field.twist = Twist::LaunchPanics);
     all.extend(launchable(40, 1));
     let settings = Settings {
         batch_size: BatchSize::Fixed(4),
@@ -82,20 +76,8 @@ fn a_placement_decides_where_problems_are_solved() {
     let sieve = Sieve::new(&memory);
     let all = Arc::new(all);
     let small = sieve.source(&all).size(0).expect("a field has a size");
-    costs.learn(
-        Sieve::NAME,
-        &small,
-        DeviceId::Cpu,
-        1,
-        Duration::from_millis(9),
-    );
-    costs.learn(
-        Sieve::NAME,
-        &small,
-        DeviceId::Host(0),
-        1,
-        Duration::from_millis(1),
-    );
+    costs.learn(Sieve::NAME, &small, DeviceId::Cpu, 1, Duration::from_millis(9));
+    costs.learn(Sieve::NAME, &small, DeviceId::Host(0), 1, Duration::from_millis(1));
     let form = |size: &Size| sieve.launch_form(size);
     let hosts = [DeviceId::Host(0)];
     let placement = Placement::decide(Sieve::NAME, &costs, &[small], form, &hosts, 2, None);
@@ -115,10 +97,8 @@ fn a_placement_decides_where_problems_are_solved() {
 #[test]
 fn planning_stops_some_way_ahead() {
     let all: Vec<Field> = launchable(200_000, 0);
-    let settings = Settings {
-        time_limit: Duration::from_secs(60),
-        ..settings(1, "slow@launch:1=200ms")
-    };
+    let settings =
+        Settings { time_limit: Duration::from_secs(60), ..settings(1, "slow@launch:1=200ms") };
     let sieve = Sieve::new(&settings.memory);
     let source = sieve.source(&Arc::new(all));
     let mut n_sizes_first = None;
@@ -137,10 +117,7 @@ fn planning_stops_some_way_ahead() {
 fn ticks_come_between_outcomes() {
     let mut all = fields(20, 31);
     all[19] = all[19].twisted(Twist::LoopsAndPolls);
-    let settings = Settings {
-        time_limit: Duration::from_secs(2),
-        ..settings(0, "")
-    };
+    let settings = Settings { time_limit: Duration::from_secs(2), ..settings(0, "") };
     let sieve = Sieve::new(&settings.memory);
     let source = sieve.source(&Arc::new(all));
     let finish = Arc::new(AsSolved(Arc::clone(&sieve)));
@@ -167,12 +144,8 @@ fn stuck_loaders_of_a_device_are_replaced() {
         for k in [0, 1, 2, 3, 100, 101] {
             all[k] = all[k].twisted(Twist::LoadLoopsOnce);
         }
-        let settings = Settings {
-            routing,
-            batch_size: BatchSize::Fixed(2),
-            time_limit,
-            ..settings(1, "")
-        };
+        let settings =
+            Settings { routing, batch_size: BatchSize::Fixed(2), time_limit, ..settings(1, "") };
         let sieve = Sieve::new(&settings.memory);
         let report = check(&sieve, &Arc::new(all), &settings);
         sieve.released.store(true, Ordering::Relaxed);
@@ -192,10 +165,7 @@ fn stuck_loaders_of_a_device_are_replaced() {
 fn a_device_that_hangs_while_it_is_reopened_is_given_up() {
     patiently(300, |time_limit| {
         let all = Arc::new(launchable(60, 0));
-        let settings = Settings {
-            time_limit,
-            ..settings(1, "lost@launch:1,slow@reopen:1=3600s")
-        };
+        let settings = Settings { time_limit, ..settings(1, "lost@launch:1,slow@reopen:1=3600s") };
         let report = check(&Sieve::new(&settings.memory), &all, &settings);
         let retired = report.devices.iter().find_map(|device| match device {
             DeviceUse::Host(host) => host.retired.clone(),
@@ -320,11 +290,8 @@ fn solutions_are_finished_exactly_once() {
             assert_eq!(n.load(Ordering::Relaxed), 1, "problem {k}, {faults}");
         }
     };
-    for (n_devices, faults) in [
-        (0, ""),
-        (0, "oom%10:seed=1,lost%10:seed=2"),
-        (2, "lost%20:seed=3"),
-    ] {
+    for (n_devices, faults) in [(0, ""), (0, "oom%10:seed=1,lost%10:seed=2"), (2, "lost%20:seed=3")]
+    {
         patiently(300, |time_limit| test(n_devices, faults, time_limit));
     }
 }
@@ -356,20 +323,13 @@ fn many_stuck_solvers_end_the_run() {
         ControlFlow::Continue(())
     });
     sieve.released.store(true, Ordering::Relaxed);
-    let Some(EndCause::StuckSolvers {
-        n_stuck,
-        n_stuck_max: 5,
-    }) = report.ended_by
-    else {
+    let Some(EndCause::StuckSolvers { n_stuck, n_stuck_max: 5 }) = report.ended_by else {
         panic!("{:?}", report.ended_by)
     };
     // Two workers may be abandoned before the run's thread counts them.
     assert!(n_stuck > 5, "{n_stuck}");
     assert!(report.cancelled);
-    assert_eq!(
-        (report.counts.n_solved, report.counts.n_timed_out),
-        (n_solved, n_timed_out)
-    );
+    assert_eq!((report.counts.n_solved, report.counts.n_timed_out), (n_solved, n_timed_out));
     assert!(n_solved > 0 && n_timed_out > 5);
 }
 
@@ -378,10 +338,8 @@ fn many_stuck_solvers_end_the_run() {
 fn solvers_that_come_back_do_not_add_up() {
     let mut all = fields(160, 34);
     for k in (0..160).step_by(2) {
-        all[k] = all[k].twisted(Twist::Takes {
-            load: Duration::ZERO,
-            solve: Duration::from_millis(150),
-        });
+        all[k] = all[k]
+            .twisted(Twist::Takes { load: Duration::ZERO, solve: Duration::from_millis(150) });
     }
     let settings = Settings {
         n_stuck_max: 40,
@@ -441,10 +399,7 @@ fn a_measured_cost_wakes_a_device_that_waits() {
     let all: Vec<Field> = launchable(400, 0)
         .into_iter()
         .map(|field| {
-            field.twisted(Twist::Takes {
-                load: Duration::ZERO,
-                solve: Duration::from_millis(5),
-            })
+            field.twisted(Twist::Takes { load: Duration::ZERO, solve: Duration::from_millis(5) })
         })
         .collect();
     let settings = Settings {
@@ -454,10 +409,7 @@ fn a_measured_cost_wakes_a_device_that_waits() {
         ..settings(1, "")
     };
     let report = check(&Sieve::new(&settings.memory), &Arc::new(all), &settings);
-    let first = report
-        .setbacks
-        .iter()
-        .find(|setback| setback.device != DeviceId::Cpu);
+    let first = report.setbacks.iter().find(|setback| setback.device != DeviceId::Cpu);
     let probed_ms = first.expect("the device hands them over").at_ms;
     let launches = report.launches.iter();
     let n_before = launches.filter(|launch| launch.end_ms < probed_ms).count();
@@ -468,11 +420,8 @@ fn a_measured_cost_wakes_a_device_that_waits() {
 #[test]
 fn the_longest_limit_is_no_limit() {
     for n_devices in [0, 1] {
-        let settings = Settings {
-            time_limit: Duration::MAX,
-            grace: Duration::MAX,
-            ..settings(n_devices, "")
-        };
+        let settings =
+            Settings { time_limit: Duration::MAX, grace: Duration::MAX, ..settings(n_devices, "") };
         let all = Arc::new(fields(300, 36));
         check(&Sieve::new(&settings.memory), &all, &settings);
     }
@@ -539,13 +488,8 @@ fn verifying_what_cannot_be_compared_is_refused() {
     }
     let blind = Arc::new(Blind);
     let source = swathe::Source::from_vec(&blind, vec![(); 3]);
-    let settings = Settings {
-        n_verify: 1,
-        ..Settings::default()
-    };
-    swathe::run(&blind, &source, &settings, &mut |_| {
-        ControlFlow::Continue(())
-    });
+    let settings = Settings { n_verify: 1, ..Settings::default() };
+    swathe::run(&blind, &source, &settings, &mut |_| ControlFlow::Continue(()));
 }
 
 /// Panics that become outcomes can be distinguished from others, whatever the name of the thread.
@@ -563,10 +507,7 @@ fn panics_of_solvers_are_guarded() {
     all[3] = all[3].twisted(Twist::Panics);
     all[4] = all[4].twisted(Twist::LoadPanics);
     all[5] = all[5].twisted(Twist::SizePanics);
-    let settings = Settings {
-        time_limit: Duration::from_secs(30),
-        ..settings(0, "")
-    };
+    let settings = Settings { time_limit: Duration::from_secs(30), ..settings(0, "") };
     check(&Sieve::new(&settings.memory), &Arc::new(all), &settings);
     assert!(N_GUARDED.load(Ordering::Relaxed) >= 3);
 }

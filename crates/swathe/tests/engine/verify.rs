@@ -8,12 +8,7 @@ use swathe::{Budget, DeviceKind, Settings, Workload};
 use crate::sieve::{Field, Sieve, Twist, check, fields, late_if, patiently, run};
 
 fn settings(n_verify: usize) -> Settings {
-    Settings {
-        n_threads: 2,
-        n_verify,
-        memory: Budget::new(1 << 20),
-        ..Settings::default()
-    }
+    Settings { n_threads: 2, n_verify, memory: Budget::new(1 << 20), ..Settings::default() }
 }
 
 #[test]
@@ -47,17 +42,11 @@ fn those_who_differ_are_named() {
 /// The seed alone chooses the problems, not the order in which workers take them.
 #[test]
 fn the_seed_chooses() {
-    let all: Vec<Field> = fields(200, 23)
-        .into_iter()
-        .map(|field| field.twisted(Twist::AnswersAnything))
-        .collect();
+    let all: Vec<Field> =
+        fields(200, 23).into_iter().map(|field| field.twisted(Twist::AnswersAnything)).collect();
     let all = Arc::new(all);
     let chosen = |seed, n_threads| {
-        let settings = Settings {
-            seed,
-            n_threads,
-            ..settings(20)
-        };
+        let settings = Settings { seed, n_threads, ..settings(20) };
         let report = run(&Sieve::new(&settings.memory), &all, &settings).report;
         let mismatches = report.verification.mismatches;
         mismatches.iter().map(|m| m.problem).collect::<Vec<_>>()
@@ -71,9 +60,8 @@ fn the_seed_chooses() {
 /// for two is reserved.
 #[test]
 fn what_does_not_fit_twice_is_skipped() {
-    let all: Vec<Field> = (0..20)
-        .map(|seed| Field::new(seed, if seed == 4 { 40 } else { 4 }, 8))
-        .collect();
+    let all: Vec<Field> =
+        (0..20).map(|seed| Field::new(seed, if seed == 4 { 40 } else { 4 }, 8)).collect();
     let mut settings = settings(20);
     let sieve = Sieve::new(&settings.memory);
     let need_bytes = sieve.need(&all[4].size(), DeviceKind::Cpu).total_bytes();
@@ -104,9 +92,7 @@ fn lose_worker(time_limit: Duration) {
     };
     let sieve = Sieve::new(&settings.memory);
     let report = check(&sieve, &Arc::new(all), &settings);
-    sieve
-        .released
-        .store(true, std::sync::atomic::Ordering::Relaxed);
+    sieve.released.store(true, std::sync::atomic::Ordering::Relaxed);
     late_if(report.verification.n_skipped > 1);
     assert_eq!(report.verification.n_checked, 7);
     assert_eq!(report.verification.mismatches[0].problem, 2);

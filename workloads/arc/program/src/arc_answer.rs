@@ -44,9 +44,7 @@ impl Finish for ArcRun {
         _: &Stop,
     ) -> Result<BattCalls, ArcFailure> {
         if let Some(known) = &self.known_calls {
-            swathe::timed("read known calls", || {
-                known.complete(problem, &mut solution)
-            })?;
+            swathe::timed("read known calls", || known.complete(problem, &mut solution))?;
         }
         Ok(solution)
     }

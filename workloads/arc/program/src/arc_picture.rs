@@ -47,10 +47,7 @@ pub const CAPTIONS: [&str; 3] = ["input", "expected", "output"];
 
 /// The three panels of a sample: input, expected, output.
 pub fn panels(sample: &ShownSample) -> [Panel; 3] {
-    let plain = |grid: &Grid| Panel::Grid {
-        rows: rows_of(grid),
-        wrong: Vec::new(),
-    };
+    let plain = |grid: &Grid| Panel::Grid { rows: rows_of(grid), wrong: Vec::new() };
     let expected = sample.expected.as_ref();
     [
         plain(&sample.input),
@@ -99,17 +96,12 @@ fn drawn(rows: &[Vec<i64>], expected: Option<&Grid>) -> Panel {
         Some(expected) => {
             let wrong = |(row, wanted): (&Vec<i64>, &[i8])| {
                 let cells = row.iter().zip(wanted);
-                cells
-                    .map(|(&cell, &wanted)| cell != i64::from(wanted))
-                    .collect()
+                cells.map(|(&cell, &wanted)| cell != i64::from(wanted)).collect()
             };
             rows.iter().zip(expected.rows()).map(wrong).collect()
         }
     };
-    Panel::Grid {
-        rows: rows.to_vec(),
-        wrong,
-    }
+    Panel::Grid { rows: rows.to_vec(), wrong }
 }
 
 /// Cuts a long encoding; the table holds all of it.
@@ -198,12 +190,7 @@ fn draw(canvas: &mut Canvas, panel: &Panel, (x, y): (f64, f64), cell_px: f64, pa
         }
     };
     let width = rows.first().map_or(0, Vec::len);
-    let outline = Rect::new(
-        x,
-        y,
-        width as f64 * cell_px + 1.0,
-        rows.len() as f64 * cell_px + 1.0,
-    );
+    let outline = Rect::new(x, y, width as f64 * cell_px + 1.0, rows.len() as f64 * cell_px + 1.0);
     canvas.fill_rect(outline, LINE);
     for (i, row) in rows.iter().enumerate() {
         for (j, &cell) in row.iter().enumerate() {

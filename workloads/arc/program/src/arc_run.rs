@@ -57,11 +57,7 @@ pub(crate) fn headline(run: &Path) -> Result<Option<String>, FolderError> {
         let lists = solved_by.as_list_opt::<i32>();
         let lists = lists.ok_or("solved_by is no list of programs")?;
         n_tasks += lists.len() as u64;
-        n_solved += lists
-            .iter()
-            .flatten()
-            .filter(|list| !list.is_empty())
-            .count();
+        n_solved += lists.iter().flatten().filter(|list| !list.is_empty()).count();
         Ok(())
     })?;
     let tasks = counted(n_tasks, "task", "tasks");
@@ -104,12 +100,9 @@ pub fn write_tasks(run: &Path) -> Result<(), FolderError> {
         Arc::new(StringArray::from_iter_values(&names)),
         Arc::new(solved_by.finish()),
         Arc::new(StringArray::from_iter(
-            best.iter()
-                .map(|best| best.map(|best| best.program.as_str())),
+            best.iter().map(|best| best.map(|best| best.program.as_str())),
         )),
-        Arc::new(Float64Array::from_iter(
-            best.iter().map(|best| best.map(Ranked::mean_score)),
-        )),
+        Arc::new(Float64Array::from_iter(best.iter().map(|best| best.map(Ranked::mean_score)))),
     ];
     let batch =
         RecordBatch::try_new(Arc::new(schema), columns).expect("the columns have one length");

@@ -149,10 +149,8 @@ impl ArcRows {
         let is_equal = call.score.map(|score| score.equal);
         let score = call.score.map(|score| score.score);
         self.n_calls.n_equal += u64::from(is_equal == Some(true));
-        self.equal
-            .append_option(is_equal.or(is_answer_known.then_some(false)));
-        self.score
-            .append_option(score.or(is_answer_known.then_some(0.0)));
+        self.equal.append_option(is_equal.or(is_answer_known.then_some(false)));
+        self.score.append_option(score.or(is_answer_known.then_some(0.0)));
     }
 }
 
@@ -167,16 +165,11 @@ struct Names {
 
 impl Names {
     fn new<'a>(words: impl IntoIterator<Item = &'a str>) -> Names {
-        Names {
-            words: Arc::new(StringArray::from_iter_values(words)),
-        }
+        Names { words: Arc::new(StringArray::from_iter_values(words)) }
     }
 
     fn column(&self, keys: &mut Int32Builder) -> ArrayRef {
-        Arc::new(DictionaryArray::<Int32Type>::new(
-            keys.finish(),
-            Arc::clone(&self.words),
-        ))
+        Arc::new(DictionaryArray::<Int32Type>::new(keys.finish(), Arc::clone(&self.words)))
     }
 }
 
@@ -211,12 +204,7 @@ impl Rows for ArcRows {
         let fields = vec![
             field("program", words(), false, "the function's name"),
             field("task", words(), false, "the task's name"),
-            field(
-                "split",
-                words(),
-                false,
-                "train for a demonstration, test for a test",
-            ),
+            field("split", words(), false, "train for a demonstration, test for a test"),
             field(
                 "sample",
                 DataType::UInt32,
@@ -271,12 +259,7 @@ impl Rows for ArcRows {
 
     fn id(&self, index: usize) -> String {
         let problem = &self.problems[index];
-        format!(
-            "{} {} {}",
-            problem.task.name,
-            SPLITS[usize::from(problem.is_test)],
-            problem.index
-        )
+        format!("{} {} {}", problem.task.name, SPLITS[usize::from(problem.is_test)], problem.index)
     }
 
     fn begin(&mut self, problems: &RowNumbers) -> Result<(), FolderError> {
@@ -324,18 +307,9 @@ impl Rows for ArcRows {
             ("calls", counts.n),
             ("calls gave the expected output", counts.n_equal),
             ("calls ended in an error", counts.n_errors),
-            (
-                "calls used up their work (--call-work allows more)",
-                counts.n_timeouts,
-            ),
-            (
-                "calls would have used up their memory (--call-memory allows more)",
-                counts.n_memory,
-            ),
-            (
-                "outputs were too long to be kept (--outputs all keeps them)",
-                counts.n_not_kept,
-            ),
+            ("calls used up their work (--call-work allows more)", counts.n_timeouts),
+            ("calls would have used up their memory (--call-memory allows more)", counts.n_memory),
+            ("outputs were too long to be kept (--outputs all keeps them)", counts.n_not_kept),
         ]
     }
 

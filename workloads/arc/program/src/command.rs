@@ -74,10 +74,8 @@ fn check_kind(run: &Path) -> Result<(), CliError> {
     if workload == PROGRAM.kind.name {
         return Ok(());
     }
-    Err(
-        CliError::usage(format!("{} is a run of swathe {workload}", run.display()))
-            .hint("give a folder that `swathe arc … --out` made"),
-    )
+    Err(CliError::usage(format!("{} is a run of swathe {workload}", run.display()))
+        .hint("give a folder that `swathe arc … --out` made"))
 }
 
 fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
@@ -173,10 +171,9 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
 fn refuse_finished(output: &Output) -> Result<(), FolderError> {
     let path = output.folder();
     match RunJson::read(&path) {
-        Ok(run) if !output.resume => Err(FolderError::Exists {
-            path,
-            complete: run.state == RunState::Complete,
-        }),
+        Ok(run) if !output.resume => {
+            Err(FolderError::Exists { path, complete: run.state == RunState::Complete })
+        }
         _ => Ok(()),
     }
 }
@@ -211,11 +208,7 @@ pub(crate) fn after_tables(run: &Path, extent: Extent) -> Result<Vec<String>, Fo
     }
     arc_run::write_tasks(run)?;
     let mut notes = Vec::new();
-    if RunJson::read(run)?
-        .identity
-        .settings
-        .contains_key(DIFFERS_SETTING)
-    {
+    if RunJson::read(run)?.identity.settings.contains_key(DIFFERS_SETTING) {
         arc_run::write_batt_scores(run)?;
         let n_rows = arc_run::write_differs(run)?;
         notes.push(format!("{} of differs", counted(n_rows, "value", "values")));
@@ -225,10 +218,7 @@ pub(crate) fn after_tables(run: &Path, extent: Extent) -> Result<Vec<String>, Fo
 
 fn attempt_rules(has_votes: bool, rank_by: Option<&Path>) -> Result<AttemptRules, CliError> {
     let keys = rank_by.map(read_keys).transpose()?;
-    Ok(AttemptRules {
-        has_votes,
-        keys: keys.unwrap_or_default(),
-    })
+    Ok(AttemptRules { has_votes, keys: keys.unwrap_or_default() })
 }
 
 /// The setting that runs with differs have: which answers they see.
@@ -347,10 +337,7 @@ impl Rejected {
             told: told.chain(of_tasks.clone()).collect(),
             texts: of_programs.chain(of_tasks).collect(),
             counts: [
-                (
-                    programs.rejected.len() as u64,
-                    !programs.programs.is_empty(),
-                ),
+                (programs.rejected.len() as u64, !programs.programs.is_empty()),
                 (tasks.rejected.len() as u64, !tasks.tasks.is_empty()),
             ],
         }
@@ -365,10 +352,7 @@ impl Rejected {
             error!("{text}");
         }
         if let Some(n_more @ 1..) = self.told.len().checked_sub(Self::N_TOLD_MAX) {
-            error!(
-                "and {n_more} more: all of them will be in {}",
-                arc_run::REJECTED
-            );
+            error!("and {n_more} more: all of them will be in {}", arc_run::REJECTED);
         }
         let names = [("program", "programs"), ("task", "tasks")];
         for ((n, has_others), (one, many)) in self.counts.into_iter().zip(names) {
@@ -470,10 +454,7 @@ impl ArcJob {
         let inputs = programs.files.into_iter().chain(tasks.files).collect();
         Ok(ArcJob {
             provenance: Provenance { settings, inputs },
-            finish: Arc::new(ArcRun {
-                workload: Arc::new(workload),
-                known_calls,
-            }),
+            finish: Arc::new(ArcRun { workload: Arc::new(workload), known_calls }),
             problems: Arc::new(problems),
             program_rows,
             differ_rows,

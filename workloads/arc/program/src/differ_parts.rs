@@ -106,10 +106,7 @@ impl DifferParts {
         let folder = self.run.join(FOLDER);
         make_own_folder(&folder)?;
         let samples: HashSet<usize> = samples.iter().map(|n| n as usize).collect();
-        let failed = |source| FolderError::Write {
-            path: folder.clone(),
-            source,
-        };
+        let failed = |source| FolderError::Write { path: folder.clone(), source };
         for entry in fs::read_dir(&folder).map_err(failed)?.flatten() {
             let name = entry.file_name();
             let name = name.to_string_lossy();
@@ -173,15 +170,8 @@ impl DifferParts {
 /// The number of the sample times the number of differs, and the differ's number.
 pub(crate) const ROW: &str = "row";
 
-const NAMES: [&str; 7] = [
-    ROW,
-    "without",
-    "without_score",
-    "without_error",
-    "with",
-    "with_score",
-    "with_error",
-];
+const NAMES: [&str; 7] =
+    [ROW, "without", "without_score", "without_error", "with", "with_score", "with_error"];
 
 impl Ratings {
     fn append(&mut self, rating: Option<&Rating>) {
@@ -197,10 +187,6 @@ impl Ratings {
     fn take(&mut self) -> [ArrayRef; 3] {
         let names = StringArray::from_iter_values(Fault::ALL.map(Fault::name));
         let error = DictionaryArray::<Int32Type>::new(self.error.finish(), Arc::new(names));
-        [
-            self.outputs.take(),
-            Arc::new(self.score.finish()),
-            Arc::new(error),
-        ]
+        [self.outputs.take(), Arc::new(self.score.finish()), Arc::new(error)]
     }
 }

@@ -69,10 +69,8 @@ impl KnownCalls {
         new_numbers.retain(|_, numbers| !numbers.is_empty());
         let mut differs = ByDigest::of(differs.iter().map(|differ| differ.digest.as_str()));
         let differ_rows = find_differ_rows(run)?.unwrap_or_default();
-        let new_differs: Vec<Vec<usize>> = differ_rows
-            .iter()
-            .map(|row| differs.take(&row.digest))
-            .collect();
+        let new_differs: Vec<Vec<usize>> =
+            differ_rows.iter().map(|row| differs.take(&row.digest)).collect();
         let same = same_samples(&read_samples(run)?, problems);
         let has_values = new_differs.iter().any(|numbers| !numbers.is_empty());
         let values = has_values.then(|| SampleTable::of(run, DIFFERS, VALUE_COLUMNS, &same));
@@ -81,10 +79,7 @@ impl KnownCalls {
             new_numbers,
             values: values.transpose()?,
             new_differs,
-            left: ToRun {
-                programs: programs.left(),
-                differs: differs.left(),
-            },
+            left: ToRun { programs: programs.left(), differs: differs.left() },
         })
     }
 
@@ -150,11 +145,7 @@ impl KnownCalls {
                     true => Err(fault(error.value(at))?),
                     false if text.is_valid(at) => Ok(Output::from_text(text.value(at).into())),
                     // It was too long to be kept: the table has neither its length nor its hash.
-                    false => Ok(Output {
-                        text: None,
-                        n_bytes: 0,
-                        hash: 0,
-                    }),
+                    false => Ok(Output { text: None, n_bytes: 0, hash: 0 }),
                 };
                 let score = score.is_valid(at).then(|| score.value(at) as u16);
                 Ok::<_, String>((Rating { output, score }, is_there))
@@ -208,10 +199,7 @@ impl KnownCalls {
             calls.extend(numbers.iter().map(|&program| Call {
                 program,
                 output: output.clone(),
-                score: is_scored.then(|| Score {
-                    equal: equal.value(at),
-                    score: score.value(at),
-                }),
+                score: is_scored.then(|| Score { equal: equal.value(at), score: score.value(at) }),
             }));
         }
         Ok(())
@@ -243,24 +231,11 @@ impl<'a> ByDigest<'a> {
     }
 }
 
-const CALL_COLUMNS: &[&str] = &[
-    "program",
-    "error_kind",
-    "equal",
-    "score",
-    "output",
-    "output_hash",
-    "output_bytes",
-];
+const CALL_COLUMNS: &[&str] =
+    &["program", "error_kind", "equal", "score", "output", "output_hash", "output_bytes"];
 
-const VALUE_COLUMNS: &[&str] = &[
-    "without",
-    "without_score",
-    "without_error",
-    "with",
-    "with_score",
-    "with_error",
-];
+const VALUE_COLUMNS: &[&str] =
+    &["without", "without_score", "without_error", "with", "with_score", "with_error"];
 
 impl SampleTable {
     /// The rows of these samples in a table.
@@ -273,13 +248,7 @@ impl SampleTable {
         let path = run.join(format!("{table}.parquet"));
         let mut rows = rows_of_samples(&path)?;
         rows.retain(|key, _| samples.contains(key));
-        Ok(SampleTable {
-            rows,
-            groups: row_groups(&path)?,
-            columns,
-            path,
-            kept: Mutex::default(),
-        })
+        Ok(SampleTable { rows, groups: row_groups(&path)?, columns, path, kept: Mutex::default() })
     }
 
     /// Calls `add` with the rows of a sample, and the number of the first of them among the rows of the sample.
@@ -383,10 +352,7 @@ fn rows_of_samples(table: &Path) -> Result<HashMap<SampleKey, Range<u64>>, Folde
     let mut at_row = 0;
     let table = TableReader::open(table)?.columns(&["task", "split", "sample"]);
     table.for_each(|batch| {
-        let (task, split) = (
-            string_column(batch, "task")?,
-            string_column(batch, "split")?,
-        );
+        let (task, split) = (string_column(batch, "task")?, string_column(batch, "split")?);
         let sample = number_column::<UInt32Type>(batch, "sample")?;
         for at in 0..batch.num_rows() {
             let is_test = split.value(at) == SPLITS[1];

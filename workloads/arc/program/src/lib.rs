@@ -59,10 +59,7 @@ pub static PROGRAM: Program = Program {
     },
     demo: Some(demo::DEMO),
     calibrate: None,
-    operations: Some(Operations {
-        flags: "--profile",
-        read: arc_run::read_operations,
-    }),
+    operations: Some(Operations { flags: "--profile", read: arc_run::read_operations }),
     bench_ways: &[("batched within a task", "--batch-within-task")],
 };
 

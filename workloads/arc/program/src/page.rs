@@ -65,16 +65,9 @@ pub(crate) fn data(run: &Path) -> Result<Value, FolderError> {
             Some(matrix)
         }
     };
-    let errors: Vec<Value> = calls
-        .n_by_error
-        .iter()
-        .map(|(kind, n)| json!([kind, n]))
-        .collect();
-    let outcomes: Vec<Value> = OUTCOMES
-        .iter()
-        .zip(calls.n_by_outcome)
-        .map(|(name, n)| json!([name, n]))
-        .collect();
+    let errors: Vec<Value> = calls.n_by_error.iter().map(|(kind, n)| json!([kind, n])).collect();
+    let outcomes: Vec<Value> =
+        OUTCOMES.iter().zip(calls.n_by_outcome).map(|(name, n)| json!([name, n])).collect();
     Ok(json!({
         "run": run.display().to_string(),
         "calls": {

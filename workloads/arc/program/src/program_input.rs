@@ -102,9 +102,7 @@ pub fn read_programs(
             if let Some((file, line)) = first_by_name.get(&program.name) {
                 if starts.is_empty() {
                     let ends = text.match_indices('\n');
-                    starts = std::iter::once(0)
-                        .chain(ends.map(|(at, _)| at + 1))
-                        .collect();
+                    starts = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
                 }
                 let from = starts.get(program.line - 1).copied().unwrap_or(0);
                 let error = defined_elsewhere(path, &text, from, &program, file, *line);
@@ -126,10 +124,8 @@ fn identifier(path: &Path) -> String {
 }
 
 fn text_of(path: &Path, files: &mut Vec<InputFile>) -> Result<String, ProgramInputError> {
-    let bytes = regular_file::read(path).map_err(|source| ProgramInputError::Read {
-        path: path.to_owned(),
-        source,
-    })?;
+    let bytes = regular_file::read(path)
+        .map_err(|source| ProgramInputError::Read { path: path.to_owned(), source })?;
     files.push(InputFile::of_bytes(path, &bytes));
     String::from_utf8(bytes).map_err(|error| ProgramInputError::NotText {
         path: path.to_owned(),
@@ -200,10 +196,7 @@ mod tests {
         ];
         let input = read_programs(&paths, None).expect("programs");
         assert_eq!(input.rejected, []);
-        assert_eq!(
-            input.dialects,
-            [Dialect::ArcDsl, Dialect::Batt, Dialect::ReArc]
-        );
+        assert_eq!(input.dialects, [Dialect::ArcDsl, Dialect::Batt, Dialect::ReArc]);
         let dialects: Vec<Dialect> = input.programs.iter().map(|p| p.dialect).collect();
         assert_eq!(dialects, input.dialects);
         // One dialect for all: the names of another are unknown.

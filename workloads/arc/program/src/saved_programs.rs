@@ -55,8 +55,6 @@ fn kept(ranked: &[Ranked]) -> impl Iterator<Item = usize> {
 }
 
 fn make_folder(path: &Path) -> Result<(), FolderError> {
-    std::fs::create_dir_all(path).map_err(|source| FolderError::Write {
-        path: path.to_owned(),
-        source,
-    })
+    std::fs::create_dir_all(path)
+        .map_err(|source| FolderError::Write { path: path.to_owned(), source })
 }

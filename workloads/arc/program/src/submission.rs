@@ -45,10 +45,7 @@ pub fn write_submission(run: &Path, path: &Path, rules: &AttemptRules) -> Result
 pub fn submission(run: &Path, rules: &AttemptRules) -> Result<Value, FolderError> {
     let attempts = attempts(run, rules)?;
     let mut tasks: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-    for sample in read_samples(run)?
-        .into_iter()
-        .filter(|sample| sample.is_test)
-    {
+    for sample in read_samples(run)?.into_iter().filter(|sample| sample.is_test) {
         let none = json!([[0]]);
         let found = attempts.get(&(sample.task.clone(), sample.index as u32));
         let (first, second) = match found.map(Vec::as_slice) {
@@ -114,9 +111,7 @@ fn attempts(
     let best_two = |of_test: HashMap<String, Attempt>| {
         let mut all: Vec<(String, Attempt)> = of_test.into_iter().collect();
         all.sort_by_key(|(_, attempt)| {
-            let votes = rules
-                .has_votes
-                .then_some((attempt.best.level, Reverse(attempt.n_votes)));
+            let votes = rules.has_votes.then_some((attempt.best.level, Reverse(attempt.n_votes)));
             (votes, attempt.best.rank)
         });
         let grids = all.iter().filter_map(|(text, _)| valid_grid(text));
@@ -164,24 +159,18 @@ fn add(
         string_column(batch, "task")?,
         string_column(batch, "split")?,
     );
-    let index = column("sample")?
-        .as_primitive_opt::<UInt32Type>()
-        .ok_or("index is no number")?;
+    let index = column("sample")?.as_primitive_opt::<UInt32Type>().ok_or("index is no number")?;
     let output = column("output")?
         .as_dictionary_opt::<Int32Type>()
         .ok_or("output is stored in another way")?;
-    let texts: &LargeStringArray = output
-        .values()
-        .as_string_opt::<i64>()
-        .ok_or("output is stored in another way")?;
+    let texts: &LargeStringArray =
+        output.values().as_string_opt::<i64>().ok_or("output is stored in another way")?;
     for at in 0..batch.num_rows() {
         if split.value(at) != "test" || output.keys().is_null(at) {
             continue;
         }
         let key = (task.value(at).to_owned(), program.value(at).to_owned());
-        let place = *places
-            .get(&key)
-            .ok_or("it has a call that was not ranked")?;
+        let place = *places.get(&key).ok_or("it has a call that was not ranked")?;
         let of_test = attempts.entry((key.0, index.value(at))).or_default();
         let text = texts.value(output.keys().value(at) as usize);
         if let Some(known) = of_test.get_mut(text) {

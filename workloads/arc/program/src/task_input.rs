@@ -108,19 +108,11 @@ pub fn read_tasks(paths: &[PathBuf]) -> Result<TaskInput, TaskInputError> {
     for path in paths {
         for (name, file, task) in tasks_at(path, &mut input.files)? {
             if let Some(first) = named.insert(name.clone(), file.clone()) {
-                return Err(TaskInputError::DuplicateName {
-                    name,
-                    first,
-                    second: file,
-                });
+                return Err(TaskInputError::DuplicateName { name, first, second: file });
             }
             match task {
                 Ok(task) => input.tasks.push(Arc::new(task)),
-                Err(reason) => input.rejected.push(RejectedTask {
-                    name,
-                    path: file,
-                    reason,
-                }),
+                Err(reason) => input.rejected.push(RejectedTask { name, path: file, reason }),
             }
         }
     }
@@ -131,27 +123,19 @@ pub fn read_tasks(paths: &[PathBuf]) -> Result<TaskInput, TaskInputError> {
 type Found = (String, PathBuf, Result<Task, TaskReason>);
 
 fn tasks_at(path: &Path, files: &mut Vec<InputFile>) -> Result<Vec<Found>, TaskInputError> {
-    let unreadable = |source| TaskInputError::Read {
-        path: path.to_owned(),
-        source,
-    };
+    let unreadable = |source| TaskInputError::Read { path: path.to_owned(), source };
     if !std::fs::metadata(path).map_err(unreadable)?.is_dir() {
         return tasks_of_file(path, files);
     }
     let mut in_folder: Vec<PathBuf> = Vec::new();
     for entry in std::fs::read_dir(path).map_err(unreadable)? {
         let file = entry.map_err(unreadable)?.path();
-        if file
-            .extension()
-            .is_some_and(|extension| extension == "json")
-        {
+        if file.extension().is_some_and(|extension| extension == "json") {
             in_folder.push(file);
         }
     }
     if in_folder.is_empty() {
-        return Err(TaskInputError::Empty {
-            path: path.to_owned(),
-        });
+        return Err(TaskInputError::Empty { path: path.to_owned() });
     }
     in_folder.sort();
     let mut found: Vec<Found> = Vec::new();
@@ -207,10 +191,8 @@ fn answers_beside(path: &Path) -> Option<PathBuf> {
 /// Whether a file has the answers to a file of challenges beside it.
 fn is_answers(path: &Path) -> bool {
     let stem = stem(path);
-    stem.strip_suffix(SOLUTIONS_END).is_some_and(|set| {
-        path.with_file_name(format!("{set}{CHALLENGES_END}.json"))
-            .exists()
-    })
+    stem.strip_suffix(SOLUTIONS_END)
+        .is_some_and(|set| path.with_file_name(format!("{set}{CHALLENGES_END}.json")).exists())
 }
 
 /// The tasks of one file: one, or many by name.
@@ -251,17 +233,12 @@ fn tasks_of_file(path: &Path, files: &mut Vec<InputFile>) -> Result<Vec<Found>, 
 }
 
 fn not_tasks(path: &Path, reason: &str) -> TaskInputError {
-    TaskInputError::NotTasks {
-        path: path.to_owned(),
-        reason: reason.to_owned(),
-    }
+    TaskInputError::NotTasks { path: path.to_owned(), reason: reason.to_owned() }
 }
 
 fn json_of(path: &Path, files: &mut Vec<InputFile>) -> Result<TaskJson, TaskInputError> {
-    let bytes = read(path, files).map_err(|source| TaskInputError::Read {
-        path: path.to_owned(),
-        source,
-    })?;
+    let bytes = read(path, files)
+        .map_err(|source| TaskInputError::Read { path: path.to_owned(), source })?;
     serde_json::from_slice(&bytes)
         .map_err(|error| not_tasks(path, &format!("it is not JSON: {error}")))
 }

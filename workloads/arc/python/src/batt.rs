@@ -47,11 +47,9 @@ impl RawBatt {
         let programs: Vec<Program> = parsed.programs.into_iter().chain(parsed.differs).collect();
         let rows: Option<Vec<Row>> = programs.iter().map(Row::of).collect();
         match rows {
-            Some(rows) if !rows.is_empty() => Ok(RawBatt {
-                library: Library::new(programs),
-                rows,
-                rejected,
-            }),
+            Some(rows) if !rows.is_empty() => {
+                Ok(RawBatt { library: Library::new(programs), rows, rejected })
+            }
             _ => Err(PyValueError::new_err(match rejected.first() {
                 Some(first) => format!("no row of {file} can be used: {first}"),
                 None => format!("{file} has no function batt(task_id, S, I, C, log_path)"),
@@ -77,9 +75,7 @@ impl RawBatt {
     ) -> PyResult<Returned> {
         let arguments = read_arguments(arguments)?;
         let makers = Makers { ordered, function };
-        interruptible(py, |stop| {
-            self.call_all(&arguments, n_threads, &makers, stop)
-        })?
+        interruptible(py, |stop| self.call_all(&arguments, n_threads, &makers, stop))?
     }
 }
 
@@ -133,10 +129,7 @@ fn read_arguments(arguments: &Bound<'_, PyList>) -> PyResult<Vec<Arguments>> {
 fn read_samples(pairs: &Bound<'_, PyAny>) -> PyResult<Vec<Sample>> {
     let pairs = pairs.try_iter()?.map(|pair| {
         let (input, output): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair?.extract()?;
-        Ok(Sample {
-            input: grid(&input)?,
-            output: Some(grid(&output)?),
-        })
+        Ok(Sample { input: grid(&input)?, output: Some(grid(&output)?) })
     });
     pairs.collect()
 }
@@ -164,10 +157,7 @@ impl RawBatt {
                     evaluator.start_task(&call.samples);
                     task = Some(&call.samples);
                 }
-                let inputs = Inputs {
-                    input: &call.input,
-                    expected: call.expected.as_ref(),
-                };
+                let inputs = Inputs { input: &call.input, expected: call.expected.as_ref() };
                 let mut values: Vec<Value> = Vec::with_capacity(self.rows.len());
                 let mut failed: Option<Fault> = None;
                 evaluator.run(inputs, |_, result| match result {
@@ -187,9 +177,7 @@ impl RawBatt {
         let made = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..n_threads).map(|_| scope.spawn(work)).collect();
             let made = threads.into_iter().map(|thread| {
-                thread
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             });
             made.collect::<PyResult<Vec<_>>>()
         })?;

@@ -23,9 +23,7 @@ pub(crate) fn to_python<'py>(
         Value::Float(number) => PyFloat::new(py, *number).into_any(),
         Value::Big(number) => py.get_type::<PyInt>().call1((number.to_string(),))?,
         Value::Set(set) => {
-            let items = set
-                .iter()
-                .map(|item| to_python(py, &item, ordered, function));
+            let items = set.iter().map(|item| to_python(py, &item, ordered, function));
             let items: Vec<_> = items.collect::<PyResult<_>>()?;
             let plain = PyFrozenSet::new(py, &items)?;
             let mut is_in_order = true;
@@ -39,9 +37,7 @@ pub(crate) fn to_python<'py>(
         }
         value if value.is_tuple() => {
             let items = value.elements().unwrap_or_default();
-            let items = items
-                .iter()
-                .map(|item| to_python(py, item, ordered, function));
+            let items = items.iter().map(|item| to_python(py, item, ordered, function));
             PyTuple::new(py, items.collect::<PyResult<Vec<_>>>()?)?.into_any()
         }
         value if let Some(function) = function => function.call1((encode(value),))?,

@@ -44,13 +44,7 @@ type Rejected = Vec<(String, String)>;
 
 /// The tasks with their numbers of demonstrations and tests, the calls, the texts of outputs, the
 /// tasks that cannot be used, and the report.
-type Ran<'py> = (
-    Vec<(String, usize, usize)>,
-    Columns<'py>,
-    Vec<String>,
-    Rejected,
-    String,
-);
+type Ran<'py> = (Vec<(String, usize, usize)>, Columns<'py>, Vec<String>, Rejected, String);
 
 #[pymethods]
 impl RawLibrary {
@@ -79,9 +73,7 @@ impl RawLibrary {
 
     #[getter]
     fn n_statements(&self) -> Vec<usize> {
-        (0..self.library.len())
-            .map(|k| self.library.n_statements(k))
-            .collect()
+        (0..self.library.len()).map(|k| self.library.n_statements(k)).collect()
     }
 
     /// The names of the faults, by their numbers from 1 on.
@@ -146,9 +138,7 @@ impl RawLibrary {
         let (tasks, rejected) = read_tasks(tasks)?;
         let programs = Arc::new(programs);
         let table = py.detach(|| run(&programs, &tasks, &engine, progress))?;
-        let names = tasks
-            .iter()
-            .map(|task| (task.name.clone(), task.train.len(), task.test.len()));
+        let names = tasks.iter().map(|task| (task.name.clone(), task.train.len(), task.test.len()));
         let columns = (
             PyArray1::from_vec(py, table.program),
             PyArray1::from_vec(py, table.task),
@@ -159,13 +149,7 @@ impl RawLibrary {
             PyArray1::from_vec(py, table.score),
             PyArray1::from_vec(py, table.output),
         );
-        Ok((
-            names.collect(),
-            columns,
-            table.texts,
-            rejected,
-            table.report,
-        ))
+        Ok((names.collect(), columns, table.texts, rejected, table.report))
     }
 }
 
@@ -207,10 +191,8 @@ impl CallTable {
         self.task.push(task as u32);
         self.is_test.push(problem.is_test);
         self.sample.push(problem.index as u32);
-        self.equal
-            .push(call.score.map_or(-1, |score| i8::from(score.equal)));
-        self.score
-            .push(call.score.map_or(f64::NAN, |score| score.score));
+        self.equal.push(call.score.map_or(-1, |score| i8::from(score.equal)));
+        self.score.push(call.score.map_or(f64::NAN, |score| score.score));
         let (outcome, output) = match &call.output {
             Ok(output) => {
                 let texts = &mut self.texts;
@@ -241,16 +223,9 @@ fn run(
 ) -> PyResult<CallTable> {
     let mut problems: Vec<(usize, Problem)> = Vec::new();
     for (number, task) in tasks.iter().enumerate() {
-        problems.extend(
-            Problem::all(task)
-                .into_iter()
-                .map(|problem| (number, problem)),
-        );
+        problems.extend(Problem::all(task).into_iter().map(|problem| (number, problem)));
     }
-    let loaded: Vec<Problem> = problems
-        .iter()
-        .map(|(_, problem)| problem.clone())
-        .collect();
+    let loaded: Vec<Problem> = problems.iter().map(|(_, problem)| problem.clone()).collect();
     let source = Source::from_vec(programs, loaded);
     let mut progress = Progress::new(progress, problems.len());
     let mut interrupt = Interrupt::new();
@@ -305,10 +280,7 @@ pub(crate) fn call_primitive<'py>(
     let function = primitive(name)
         .ok_or_else(|| PyValueError::new_err(format!("there is no primitive '{name}'")))?;
     set_order(Order::Cpython);
-    let rest: Vec<_> = rest
-        .iter()
-        .map(|item| from_python(&item))
-        .collect::<PyResult<_>>()?;
+    let rest: Vec<_> = rest.iter().map(|item| from_python(&item)).collect::<PyResult<_>>()?;
     let mut results = Vec::new();
     for first in firsts.try_iter()? {
         let first = from_python(&first?)?;

@@ -9,11 +9,7 @@
 //! solvers outputs PROGRAMS.py TASKS_DIR [STEP] the programs whose outputs take the most time to encode
 //! ```
 
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "the results are its output"
-)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the results are its output")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,10 +34,7 @@ fn main() {
         panic!("usage: solvers MODE PROGRAMS TASKS …")
     };
     let start = Instant::now();
-    let parsed = parse(
-        programs,
-        &fs::read_to_string(programs).expect("a file of programs"),
-    );
+    let parsed = parse(programs, &fs::read_to_string(programs).expect("a file of programs"));
     for error in &parsed.errors {
         eprintln!("{error}");
     }
@@ -58,8 +51,7 @@ fn main() {
                 start.elapsed()
             );
             let number = |k: usize, default: usize| {
-                args.get(k)
-                    .map_or(default, |s| s.parse().expect("a number"))
+                args.get(k).map_or(default, |s| s.parse().expect("a number"))
             };
             match mode {
                 "cross" => cross(&library, &tasks, number(4, 1), number(5, 1)),
@@ -72,11 +64,9 @@ fn main() {
                 ),
                 "slow" => slow(&library, &tasks, number(4, 10)),
                 "outputs" => outputs(&library, &tasks, number(4, 10)),
-                "list" => list(
-                    &library,
-                    &tasks,
-                    &fs::read_to_string(&args[4]).expect("a file of calls"),
-                ),
+                "list" => {
+                    list(&library, &tasks, &fs::read_to_string(&args[4]).expect("a file of calls"))
+                }
                 _ => panic!("unknown mode {mode}"),
             }
         }
@@ -84,19 +74,14 @@ fn main() {
 }
 
 fn read_tasks(folder: &str) -> Vec<Task> {
-    let mut paths: Vec<_> = fs::read_dir(folder)
-        .expect("a folder")
-        .map(|e| e.expect("an entry").path())
-        .collect();
+    let mut paths: Vec<_> =
+        fs::read_dir(folder).expect("a folder").map(|e| e.expect("an entry").path()).collect();
     paths.sort();
-    let tasks = paths
-        .iter()
-        .filter(|p| p.extension().is_some_and(|e| e == "json"))
-        .map(|p| {
-            let name = p.file_stem().expect("a name").to_string_lossy();
-            Task::from_json(&name, &fs::read_to_string(p).expect("a readable task"))
-                .expect("a valid task")
-        });
+    let tasks = paths.iter().filter(|p| p.extension().is_some_and(|e| e == "json")).map(|p| {
+        let name = p.file_stem().expect("a name").to_string_lossy();
+        Task::from_json(&name, &fs::read_to_string(p).expect("a readable task"))
+            .expect("a valid task")
+    });
     tasks.collect()
 }
 
@@ -165,10 +150,7 @@ fn own(parsed: swathe_arc::Parsed, tasks: &[Task]) {
 
 /// Seconds that this thread has spent on a processor.
 fn thread_cpu_s() -> f64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the call writes to the struct it is given and to nothing else.
     let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     assert_eq!(status, 0, "the thread has a clock");
@@ -185,9 +167,7 @@ fn cross(library: &Library, tasks: &[Task], n_threads: usize, step: usize) {
         let mut kinds: BTreeMap<&'static str, usize> = BTreeMap::new();
         while let Some((_, input)) = inputs.get(next.fetch_add(1, Ordering::Relaxed)) {
             evaluator.run(*input, |_, result| {
-                *kinds
-                    .entry(result.map_or_else(|f| f.name(), |_| "ok"))
-                    .or_default() += 1;
+                *kinds.entry(result.map_or_else(|f| f.name(), |_| "ok")).or_default() += 1;
             });
         }
         kinds
@@ -204,33 +184,19 @@ fn cross(library: &Library, tasks: &[Task], n_threads: usize, step: usize) {
     });
     let (n, s) = (inputs.len() * library.len(), start.elapsed().as_secs_f64());
     let used_s = cpu_s() - used_before_s;
-    println!(
-        "{used_s:.3} CPU s, {:.0} calls per CPU s",
-        n as f64 / used_s
-    );
+    println!("{used_s:.3} CPU s, {:.0} calls per CPU s", n as f64 / used_s);
     println!(
         "{n} calls in {s:.3} s on {n_threads} threads: {:.0} calls/s; {kinds:?}",
         n as f64 / s
     );
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    println!(
-        "{}",
-        status
-            .lines()
-            .find(|l| l.starts_with("VmHWM"))
-            .unwrap_or_default()
-    );
+    println!("{}", status.lines().find(|l| l.starts_with("VmHWM")).unwrap_or_default());
 }
 
 /// Seconds that this process has spent on processors; other work on the machine does not count.
 fn cpu_s() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").expect("Linux");
-    let fields: Vec<&str> = stat
-        .rsplit(')')
-        .next()
-        .expect("fields")
-        .split_whitespace()
-        .collect();
+    let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();
     let ticks = |k: usize| fields[k].parse::<f64>().expect("a number");
     (ticks(11) + ticks(12)) / 100.0
 }
@@ -245,11 +211,7 @@ fn slow(library: &Library, tasks: &[Task], step: usize) {
     }
     let statements = evaluator.profile();
     let total: f64 = statements.iter().map(|s| s.time.as_secs_f64()).sum();
-    println!(
-        "{total:.3} s in statements, {:.3} CPU s in all, {} inputs",
-        cpu_s(),
-        inputs.len()
-    );
+    println!("{total:.3} s in statements, {:.3} CPU s in all, {} inputs", cpu_s(), inputs.len());
     let mut by_primitive: BTreeMap<Option<&str>, (f64, u64)> = BTreeMap::new();
     for s in &statements {
         let sum = by_primitive.entry(s.primitive).or_default();
@@ -340,16 +302,11 @@ fn digest(library: &Library, tasks: &[Task], n_threads: usize, step: usize, file
     });
     digests.sort_unstable();
     for (program, name) in library.names().enumerate() {
-        let sum = digests
-            .iter()
-            .fold(0u64, |s, d| s.wrapping_add(d.1[program]));
+        let sum = digests.iter().fold(0u64, |s, d| s.wrapping_add(d.1[program]));
         println!("{name} {sum:016x}");
     }
     if let Some(file) = file {
-        let bytes = digests
-            .iter()
-            .flat_map(|d| &d.1)
-            .flat_map(|d| d.to_le_bytes());
+        let bytes = digests.iter().flat_map(|d| &d.1).flat_map(|d| d.to_le_bytes());
         fs::write(file, bytes.collect::<Vec<u8>>()).expect("a file that can be written");
     }
 }

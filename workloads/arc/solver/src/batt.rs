@@ -116,9 +116,7 @@ impl Rating {
             }
         });
         Rating {
-            output: result
-                .map(|value| Output::of(value, n_bytes_max))
-                .map_err(|fault| *fault),
+            output: result.map(|value| Output::of(value, n_bytes_max)).map_err(|fault| *fault),
             score,
         }
     }
@@ -284,9 +282,7 @@ impl Workload for Batt {
                     let made = || Rating::of(result, self.programs.output_bytes_max);
                     let rating = match result {
                         // Differs that end in the same node say the same.
-                        Ok(_) => known
-                            .entry(library.output_node(program))
-                            .or_insert_with(made),
+                        Ok(_) => known.entry(library.output_node(program)).or_insert_with(made),
                         Err(_) => &made(),
                     };
                     ratings.push(rating.clone());
@@ -295,15 +291,9 @@ impl Workload for Batt {
         })?;
         let mut with = ratings.split_off(differs.len()).into_iter();
         let differs = differs.iter().zip(ratings);
-        let differs = differs.map(|(&differ, without)| DifferCall {
-            differ,
-            without,
-            with: with.next(),
-        });
-        Ok(BattCalls {
-            calls: calls.calls,
-            differs: differs.collect(),
-        })
+        let differs =
+            differs.map(|(&differ, without)| DifferCall { differ, without, with: with.next() });
+        Ok(BattCalls { calls: calls.calls, differs: differs.collect() })
     }
 
     fn can_compare(&self) -> bool {

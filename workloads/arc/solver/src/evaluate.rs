@@ -56,9 +56,8 @@ pub fn evaluate<'g>(
     limits: Limits,
 ) -> Vec<std::result::Result<Value, Fault>> {
     let mut results = Vec::with_capacity(library.len());
-    Evaluator::new(library, order, limits).run(inputs, |_, result| {
-        results.push(result.cloned().map_err(|fault| *fault))
-    });
+    Evaluator::new(library, order, limits)
+        .run(inputs, |_, result| results.push(result.cloned().map_err(|fault| *fault)));
     results
 }
 
@@ -88,10 +87,7 @@ impl<'g> Inputs<'g> {
     /// # Ok::<(), swathe_arc::TaskError>(())
     /// ```
     pub fn with_expected(sample: &'g Sample) -> Inputs<'g> {
-        Inputs {
-            input: &sample.input,
-            expected: sample.output.as_ref(),
-        }
+        Inputs { input: &sample.input, expected: sample.output.as_ref() }
     }
 }
 
@@ -169,13 +165,7 @@ struct Done {
 
 impl Done {
     fn new((result, usage): (Result, Usage)) -> Done {
-        Done {
-            result,
-            usage,
-            is_first_of: false,
-            is_cut: false,
-            doubts: Doubts::default(),
-        }
+        Done { result, usage, is_first_of: false, is_cut: false, doubts: Doubts::default() }
     }
 
     /// The memory of the value, estimated by what was charged for building it: some values share their parts, others
@@ -294,9 +284,7 @@ impl<'a> Evaluator<'a> {
 
     /// What the statements have taken since the profile was started, the slowest first.
     pub fn profile(&self) -> Vec<StatementTime> {
-        self.profile
-            .as_ref()
-            .map_or_else(Vec::new, |p| p.statements(self.library))
+        self.profile.as_ref().map_or_else(Vec::new, |p| p.statements(self.library))
     }
 
     /// Takes the profile so far and ends profiling.
@@ -381,9 +369,8 @@ impl<'a> Evaluator<'a> {
                 Err(fault) => done(program, Err(&fault)),
                 Ok(()) => {
                     let output = self.library.entries[program].output;
-                    let output = self.values.slots[output as usize]
-                        .as_ref()
-                        .expect("the output is a step");
+                    let output =
+                        self.values.slots[output as usize].as_ref().expect("the output is a step");
                     done(program, output.result.as_ref())
                 }
             };
@@ -450,9 +437,7 @@ impl<'a> Evaluator<'a> {
                 }
                 self.values.slots[step as usize] = Some(done);
             }
-            let done = self.values.slots[step as usize]
-                .as_ref()
-                .expect("just evaluated");
+            let done = self.values.slots[step as usize].as_ref().expect("just evaluated");
             is_doubtful |= done.doubts.is_made;
             total.work += done.usage.work;
             total.bytes += done.usage.bytes;
@@ -512,11 +497,7 @@ impl<'a> Evaluator<'a> {
             Node::Constant(c, _) => return Done::given(c.value()),
             Node::Call(head, args, guard, ..) => (*head, args, guard),
         };
-        for &arg in args.iter().chain(if let Head::Node(f) = &head {
-            Some(f)
-        } else {
-            None
-        }) {
+        for &arg in args.iter().chain(if let Head::Node(f) = &head { Some(f) } else { None }) {
             if self.values.slots[arg as usize].is_none() {
                 // Only constants and the demonstrations are missing from the steps.
                 let done = self.node(arg);
@@ -525,11 +506,8 @@ impl<'a> Evaluator<'a> {
         }
         let start = self.profile.as_ref().map(|_| Instant::now());
         let is_deferred = self.library.schedule().is_first_to_fix[id as usize];
-        let several = if is_deferred && !identity::is_exact() {
-            self.several(args[0])
-        } else {
-            None
-        };
+        let several =
+            if is_deferred && !identity::is_exact() { self.several(args[0]) } else { None };
         let is_first_of = several.is_some();
         let measured = meter::measured(&limits, self.call_bytes, || match several {
             Some(set) => meter::called(|| Ok(set)),
@@ -542,12 +520,8 @@ impl<'a> Evaluator<'a> {
         let is_cut = matches!(result, Err(Fault::Memory))
             && usage.bytes <= limits.bytes_max
             && self.call_bytes + usage.bytes > limits.bytes_max;
-        let done = Done {
-            is_first_of,
-            is_cut,
-            doubts: identity::take_doubts(),
-            ..Done::new(measured)
-        };
+        let done =
+            Done { is_first_of, is_cut, doubts: identity::take_doubts(), ..Done::new(measured) };
         if let (Some(profile), Some(start)) = (&mut self.profile, start) {
             profile.add(id, start.elapsed(), done.usage.work);
         }
@@ -560,10 +534,8 @@ impl<'a> Evaluator<'a> {
         let cone = self.library.cone(id);
         let _guard = identity::start_exact();
         self.call_bytes = 0;
-        let before: Vec<Option<Done>> = cone
-            .iter()
-            .map(|&node| self.values.slots[node as usize].take())
-            .collect();
+        let before: Vec<Option<Done>> =
+            cone.iter().map(|&node| self.values.slots[node as usize].take()).collect();
         for &node in &cone {
             self.values.slots[node as usize] = Some(self.node(node));
         }

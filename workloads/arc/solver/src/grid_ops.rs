@@ -267,10 +267,7 @@ impl GridOps {
     fn background(&self, grid: &Grid) -> Result<i8, Fault> {
         self.measured(|| {
             let color = run("mostcolor", &[grid.clone().into()])?;
-            color
-                .as_int()
-                .and_then(|c| i8::try_from(c).ok())
-                .ok_or(Fault::TypeError)
+            color.as_int().and_then(|c| i8::try_from(c).ok()).ok_or(Fault::TypeError)
         })
     }
 }
@@ -324,12 +321,7 @@ fn objects(grid: &Grid, value: &Value) -> Result<ObjectLabels, Fault> {
             for without_background in [false, true] {
                 let found = run(
                     "objects",
-                    &[
-                        value.clone(),
-                        univalued.into(),
-                        diagonal.into(),
-                        without_background.into(),
-                    ],
+                    &[value.clone(), univalued.into(), diagonal.into(), without_background.into()],
                 )?;
                 let objects = &mut object_of[way(univalued, diagonal, without_background)];
                 for (number, object) in op::items(&found)?.iter().enumerate() {
@@ -352,9 +344,7 @@ fn grid_of(value: &Value) -> Result<Grid, Fault> {
         return Ok(Grid::clone(grid));
     }
     let color = |v: &Value| i8::try_from(op::int(v)?).map_err(|_| Fault::OverflowError);
-    let rows: Result<Vec<Vec<i8>>, Fault> = op::items(value)?
-        .iter()
-        .map(|row| op::items(row)?.iter().map(color).collect())
-        .collect();
+    let rows: Result<Vec<Vec<i8>>, Fault> =
+        op::items(value)?.iter().map(|row| op::items(row)?.iter().map(color).collect()).collect();
     Grid::from_rows(&rows?).ok_or(Fault::ValueError)
 }

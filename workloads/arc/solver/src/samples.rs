@@ -6,10 +6,7 @@ pub const PROGRAMS: &str = include_str!("../samples/programs.py");
 
 macro_rules! task {
     ($name:literal) => {
-        (
-            $name,
-            include_str!(concat!("../samples/tasks/", $name, ".json")),
-        )
+        ($name, include_str!(concat!("../samples/tasks/", $name, ".json")))
     };
 }
 
@@ -68,9 +65,7 @@ pub const TASKS: [(&str, &str); 44] = [
 /// assert!(text.starts_with(r#"{"01fce304": {"#));
 /// ```
 pub fn tasks_json() -> String {
-    let tasks: Vec<String> = TASKS
-        .iter()
-        .map(|(name, task)| format!("\"{name}\": {}", task.trim_end()))
-        .collect();
+    let tasks: Vec<String> =
+        TASKS.iter().map(|(name, task)| format!("\"{name}\": {}", task.trim_end())).collect();
     format!("{{{}}}\n", tasks.join(",\n"))
 }

@@ -129,9 +129,7 @@ pub(crate) fn couples(of: Rc<[Rc<Set>; 2]>, items: Vec<u64>, recipe: Recipe) -> 
     }
     let [a, b] = [0, 1].map(|side| {
         let set = &of[side];
-        (0..set.len())
-            .map(|k| set.get(k).weight())
-            .collect::<Vec<_>>()
+        (0..set.len()).map(|k| set.get(k).weight()).collect::<Vec<_>>()
     });
     let of_couple = |&d: &u64| 1 + u64::from(a[halves(d).0]) + u64::from(b[halves(d).1]);
     let weight = 1 + items.iter().map(of_couple).sum::<u64>();
@@ -177,10 +175,7 @@ pub(crate) fn general(
         return empty();
     }
     let weight = weight_of(items.iter());
-    let items = Items::General(
-        items.into(),
-        hashes.map_or_else(OnceCell::new, OnceCell::from),
-    );
+    let items = Items::General(items.into(), hashes.map_or_else(OnceCell::new, OnceCell::from));
     Value::Set(Set::new(items, recipe, nesting, weight))
 }
 
@@ -427,11 +422,7 @@ impl Set {
     }
 
     pub(crate) fn n_pending(&self) -> u32 {
-        if self.layout.get().is_some() {
-            0
-        } else {
-            self.n_pending.get()
-        }
+        if self.layout.get().is_some() { 0 } else { self.n_pending.get() }
     }
 
     /// The order, computed at the first request.
@@ -574,10 +565,7 @@ impl Set {
             (Items::General(v, hashes), _) => {
                 let hash = value.py_hash();
                 let hashes = known(v, hashes);
-                hashes
-                    .iter()
-                    .zip(v.iter())
-                    .any(|(&h, x)| h == hash && x == value)
+                hashes.iter().zip(v.iter()).any(|(&h, x)| h == hash && x == value)
             }
             (Items::Lines(v, kind, hashes), Value::Set(_)) => {
                 let hash = value.py_hash();
@@ -639,10 +627,7 @@ impl Set {
                 by_hash.sort_unstable();
                 a.iter().zip(known(a, hashes)).all(|(v, &h)| {
                     let start = by_hash.partition_point(|e| e.0 < h);
-                    by_hash[start..]
-                        .iter()
-                        .take_while(|e| e.0 == h)
-                        .any(|e| b[e.1 as usize] == *v)
+                    by_hash[start..].iter().take_while(|e| e.0 == h).any(|e| b[e.1 as usize] == *v)
                 })
             }
             (Items::Duos(a, x), Items::Duos(b, y)) if x == y => {

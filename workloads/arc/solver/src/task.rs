@@ -125,11 +125,7 @@ impl Task {
                 wanted: "an object with `train` and `test`",
             });
         }
-        Ok(Task {
-            name: name.into(),
-            train: samples(json, "train")?,
-            test: samples(json, "test")?,
-        })
+        Ok(Task { name: name.into(), train: samples(json, "train")?, test: samples(json, "test")? })
     }
 }
 
@@ -139,10 +135,7 @@ impl Task {
 /// If the value is not a list of rows, or if the grid is empty, ragged, too large or has a cell
 /// that is not a colour.
 pub fn grid_from_value(json: &TaskJson, at: &str) -> Result<Grid, TaskError> {
-    let expected = || TaskError::Expected {
-        at: at.into(),
-        wanted: "a list of rows",
-    };
+    let expected = || TaskError::Expected { at: at.into(), wanted: "a list of rows" };
     let TaskJson::List(rows) = json else {
         return Err(expected());
     };
@@ -156,12 +149,7 @@ pub fn grid_from_value(json: &TaskJson, at: &str) -> Result<Grid, TaskError> {
     for (i, row) in rows.iter().enumerate() {
         let n = length(row).ok_or_else(expected)?;
         if n != width {
-            return Err(TaskError::Ragged {
-                at: at.into(),
-                row: i,
-                n,
-                n_first: width,
-            });
+            return Err(TaskError::Ragged { at: at.into(), row: i, n, n_first: width });
         }
         match row {
             TaskJson::Colors(colors) if i < SIDE_MAX => {
@@ -184,36 +172,25 @@ pub fn grid_from_value(json: &TaskJson, at: &str) -> Result<Grid, TaskError> {
     }
     let height = rows.len();
     if height > SIDE_MAX || width > SIDE_MAX {
-        return Err(TaskError::TooLarge {
-            at: at.into(),
-            height,
-            width,
-        });
+        return Err(TaskError::TooLarge { at: at.into(), height, width });
     }
     Grid::from_rows(&grid).ok_or_else(|| TaskError::Empty { at: at.into() })
 }
 
 fn samples(json: &TaskJson, split: &'static str) -> Result<Vec<Sample>, TaskError> {
     let Some(TaskJson::List(list)) = json.get(split) else {
-        return Err(TaskError::Expected {
-            at: split.into(),
-            wanted: "a list of samples",
-        });
+        return Err(TaskError::Expected { at: split.into(), wanted: "a list of samples" });
     };
     let sample = |(k, sample): (usize, &TaskJson)| {
         let at = format!("{split}[{k}]");
-        let input = sample.get("input").ok_or_else(|| TaskError::Expected {
-            at: at.clone(),
-            wanted: "an `input`",
-        })?;
+        let input = sample
+            .get("input")
+            .ok_or_else(|| TaskError::Expected { at: at.clone(), wanted: "an `input`" })?;
         let input = grid_from_value(input, &format!("{at}.input"))?;
         let output = match sample.get("output") {
             None | Some(TaskJson::Null) if split == "test" => None,
             None => {
-                return Err(TaskError::Expected {
-                    at,
-                    wanted: "an `output`",
-                });
+                return Err(TaskError::Expected { at, wanted: "an `output`" });
             }
             Some(output) => Some(grid_from_value(output, &format!("{at}.output"))?),
         };

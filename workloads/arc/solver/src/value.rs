@@ -94,11 +94,7 @@ pub(crate) fn nesting_of<'a>(items: impl Iterator<Item = &'a Value>) -> Result<(
 
 /// Fails if a container is heavier than the limit.
 pub(crate) fn check_weight(weight: u32) -> Result<()> {
-    if weight > WEIGHT_MAX {
-        Err(Fault::Memory)
-    } else {
-        Ok(())
-    }
+    if weight > WEIGHT_MAX { Err(Fault::Memory) } else { Ok(()) }
 }
 
 /// The number of leaves of a container with these elements, each counted as often as it would be written.
@@ -375,36 +371,29 @@ impl Value {
                 _ => 2,
             }
         }
-        class(self)
-            .cmp(&class(other))
-            .then_with(|| match (self, other) {
-                (Value::Pair(a, b), Value::Pair(c, d)) => (a, b).cmp(&(c, d)),
-                (Value::Cell(x, a, b), Value::Cell(y, c, d)) => (x, a, b).cmp(&(y, c, d)),
-                (Value::Float(_), _) | (_, Value::Float(_)) => float::ascending(self, other),
-                (Value::Big(_), _) | (_, Value::Big(_)) => integer::ascending(self, other),
-                (Value::Set(a), Value::Set(b)) if Rc::ptr_eq(a, b) => Ordering::Equal,
-                (Value::Set(a), Value::Set(b)) => a.ascending(b),
-                (Value::Grid(a), Value::Grid(b)) if Rc::ptr_eq(a, b) => Ordering::Equal,
-                (Value::Grid(a), Value::Grid(b)) => a.rows().cmp(b.rows()),
-                (Value::Tuple(a), Value::Tuple(b)) if Rc::ptr_eq(a, b) => Ordering::Equal,
-                (Value::Tuple(a), Value::Tuple(b)) => (a.items().iter().zip(b.items()))
-                    .map(|(x, y)| x.ascending(y))
+        class(self).cmp(&class(other)).then_with(|| match (self, other) {
+            (Value::Pair(a, b), Value::Pair(c, d)) => (a, b).cmp(&(c, d)),
+            (Value::Cell(x, a, b), Value::Cell(y, c, d)) => (x, a, b).cmp(&(y, c, d)),
+            (Value::Float(_), _) | (_, Value::Float(_)) => float::ascending(self, other),
+            (Value::Big(_), _) | (_, Value::Big(_)) => integer::ascending(self, other),
+            (Value::Set(a), Value::Set(b)) if Rc::ptr_eq(a, b) => Ordering::Equal,
+            (Value::Set(a), Value::Set(b)) => a.ascending(b),
+            (Value::Grid(a), Value::Grid(b)) if Rc::ptr_eq(a, b) => Ordering::Equal,
+            (Value::Grid(a), Value::Grid(b)) => a.rows().cmp(b.rows()),
+            (Value::Tuple(a), Value::Tuple(b)) if Rc::ptr_eq(a, b) => Ordering::Equal,
+            (Value::Tuple(a), Value::Tuple(b)) => (a.items().iter().zip(b.items()))
+                .map(|(x, y)| x.ascending(y))
+                .find(|o| o.is_ne())
+                .unwrap_or(a.len().cmp(&b.len())),
+            _ => match (self.as_int(), other.as_int(), self.tuple_len(), other.tuple_len()) {
+                (Some(a), Some(b), ..) => a.cmp(&b),
+                (_, _, Some(n), Some(m)) => (0..n.min(m))
+                    .map(|k| self.tuple_item(k).ascending(&other.tuple_item(k)))
                     .find(|o| o.is_ne())
-                    .unwrap_or(a.len().cmp(&b.len())),
-                _ => match (
-                    self.as_int(),
-                    other.as_int(),
-                    self.tuple_len(),
-                    other.tuple_len(),
-                ) {
-                    (Some(a), Some(b), ..) => a.cmp(&b),
-                    (_, _, Some(n), Some(m)) => (0..n.min(m))
-                        .map(|k| self.tuple_item(k).ascending(&other.tuple_item(k)))
-                        .find(|o| o.is_ne())
-                        .unwrap_or(n.cmp(&m)),
-                    _ => self.py_hash().cmp(&other.py_hash()),
-                },
-            })
+                    .unwrap_or(n.cmp(&m)),
+                _ => self.py_hash().cmp(&other.py_hash()),
+            },
+        })
     }
 }
 

@@ -233,11 +233,7 @@ impl GridPrograms {
         }
         let finished = evaluator.run_while(inputs, programs, |program, result| {
             done(program, result);
-            if stop.requested() {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
+            if stop.requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         if let (Some(all), Some(own)) = (&self.profile, evaluator.take_profile()) {
             for (name, n_calls, time) in own.by_primitive(&self.library) {
@@ -250,11 +246,7 @@ impl GridPrograms {
         if !stop.requested() {
             kept.keep(&problem.task, evaluator);
         }
-        if finished.is_break() {
-            Err(Stopped)
-        } else {
-            Ok(())
-        }
+        if finished.is_break() { Err(Stopped) } else { Ok(()) }
     }
 }
 
@@ -305,11 +297,7 @@ impl<'a> CallCollector<'a> {
                 }
             }
         };
-        self.calls.push(Call {
-            program,
-            output,
-            score,
-        });
+        self.calls.push(Call { program, output, score });
     }
 }
 
@@ -317,15 +305,9 @@ impl Problem {
     /// All samples of a task, demonstrations first.
     pub fn all(task: &Arc<Task>) -> Vec<Problem> {
         let split = |is_test: bool, n: usize| {
-            (0..n).map(move |index| Problem {
-                task: Arc::clone(task),
-                is_test,
-                index,
-            })
+            (0..n).map(move |index| Problem { task: Arc::clone(task), is_test, index })
         };
-        split(false, task.train.len())
-            .chain(split(true, task.test.len()))
-            .collect()
+        split(false, task.train.len()).chain(split(true, task.test.len())).collect()
     }
 
     /// The sample.
@@ -333,11 +315,7 @@ impl Problem {
     /// # Panics
     /// If the task has no sample of this number.
     pub fn sample(&self) -> &Sample {
-        let samples = if self.is_test {
-            &self.task.test
-        } else {
-            &self.task.train
-        };
+        let samples = if self.is_test { &self.task.test } else { &self.task.train };
         &samples[self.index]
     }
 }

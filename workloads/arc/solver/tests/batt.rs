@@ -73,33 +73,19 @@ def b(I):
             assert_eq!(found[..2], wanted, "{}", task.name);
         }
     }
-    let names: Vec<String> = parse("batt.py", BATT)
-        .programs
-        .into_iter()
-        .map(|p| p.name)
-        .collect();
-    assert_eq!(
-        names,
-        ["batt_01fce304_2", "batt_90c82409_6", "batt_10", "batt_20"]
-    );
+    let names: Vec<String> = parse("batt.py", BATT).programs.into_iter().map(|p| p.name).collect();
+    assert_eq!(names, ["batt_01fce304_2", "batt_90c82409_6", "batt_10", "batt_20"]);
 }
 
 #[test]
 fn the_sample_solves_its_tasks() {
     let workload = GridPrograms::new(Library::new(parse("batt.py", BATT).programs));
     for (task, program) in [("01fce304", 0), ("90c82409", 1)] {
-        let task = tasks()
-            .into_iter()
-            .find(|t| t.name == task)
-            .expect("the task");
+        let task = tasks().into_iter().find(|t| t.name == task).expect("the task");
         let outcomes = swathe::solve_slice(&workload, &Problem::all(&task), 1, &Stop::new());
         for outcome in &outcomes {
             let calls = outcome.solution().expect("a solution");
-            assert!(
-                calls[program].score.expect("a score").equal,
-                "{}",
-                task.name
-            );
+            assert!(calls[program].score.expect("a score").equal, "{}", task.name);
         }
     }
 }
@@ -112,9 +98,7 @@ fn what_depends_on_the_demonstrations_alone_is_done_once_per_task() {
         let mut workload = GridPrograms::new(Library::new(parse("batt.py", BATT).programs));
         workload.start_profile();
         let outcomes = swathe::solve_slice(&workload, &problems, n_threads, &Stop::new());
-        let calls = outcomes
-            .iter()
-            .map(|o| o.solution().expect("a solution").clone());
+        let calls = outcomes.iter().map(|o| o.solution().expect("a solution").clone());
         let calls = calls.collect();
         let n_runs = |name: &str| {
             let profile = workload.profile();
@@ -138,10 +122,7 @@ fn inputs_are_the_demonstrations_and_the_input() {
     let task = pair();
     assert_eq!(
         outputs(&text, &task),
-        [
-            r#"{"tuple":[{"tuple":[{"grid":[[1,2]]},{"grid":[[2,3]]}]}]}"#,
-            r#"{"grid":[[1,2]]}"#,
-        ]
+        [r#"{"tuple":[{"tuple":[{"grid":[[1,2]]},{"grid":[[2,3]]}]}]}"#, r#"{"grid":[[1,2]]}"#,]
     );
 }
 
@@ -190,9 +171,7 @@ fn differs_see_the_expected_output_where_it_is_known() {
     let mut evaluator = Evaluator::new(&library, Order::Cpython, Limits::default());
     let mut values = |inputs: Inputs| {
         let mut values = Vec::new();
-        evaluator.run(inputs, |_, result| {
-            values.push(encode(result.expect("a value")))
-        });
+        evaluator.run(inputs, |_, result| values.push(encode(result.expect("a value"))));
         values
     };
     let expected = r#"{"grid":[[2,3]]}"#;
@@ -220,10 +199,7 @@ fn a_guarded_line_goes_on_with_the_default_of_its_callee() {
         let bare = format!("t1 = {callee}({args})\no.append((1, True, None, t1))");
         assert_eq!(outputs(&batt(&bare), &pair()), [wanted], "{callee}({args})");
     }
-    assert_eq!(
-        value_guarded("palette_t", "ONE"),
-        value_guarded("difference", "I, ONE")
-    );
+    assert_eq!(value_guarded("palette_t", "ONE"), value_guarded("difference", "I, ONE"));
     // A limit is not an exception.
     assert_eq!(value_guarded("upscale_t", "I, 1000000"), "memory");
     // A function in a variable has the default of its primitive. A function that is itself a default can be called.
@@ -252,10 +228,7 @@ fn a_batch_of_all_samples_is_its_four_statements() {
     let together = "a, b, c, d = batch_process_samples_gpu(S)\no.append((1, True, None, c))\no.append((2, True, None, d))";
     let apart = "a = apply(first, S)\nb = apply(second, S)\nc = mapply(p_g, a)\nd = mapply(p_g, b)\no.append((1, True, None, c))\no.append((2, True, None, d))";
     for task in tasks() {
-        assert_eq!(
-            outputs(&batt(together), &task),
-            outputs(&batt(apart), &task)
-        );
+        assert_eq!(outputs(&batt(together), &task), outputs(&batt(apart), &task));
     }
 }
 
@@ -300,33 +273,21 @@ fn errors_point_at_the_token_and_spare_the_other_candidates() {
     let names: Vec<&str> = parsed.programs.iter().map(|p| p.name.as_str()).collect();
     assert_eq!(names, ["batt_3"]);
     for (lines, wanted) in [
-        (
-            "t1 = size(t9)\nt9 = I",
-            "4:15: `t9` is used before it is set",
-        ),
+        ("t1 = size(t9)\nt9 = I", "4:15: `t9` is used before it is set"),
         ("t1 = size(t9)", "4:15: unknown name `t9`"),
         ("print(I)", "4:10: expected `=`"),
-        (
-            "t1 = size(I)\n    t2 = size(I)",
-            "5:9: indented otherwise than the lines before it",
-        ),
+        ("t1 = size(I)\n    t2 = size(I)", "5:9: indented otherwise than the lines before it"),
         (
             "o.append((1, True, 'a b', I))",
             "4:24: expected a task's name in quotes (letters, digits, `_`, `-`) or None",
         ),
-        (
-            "o.append((1, Maybe, None, I))",
-            "4:18: expected `True` or `False`",
-        ),
+        ("o.append((1, Maybe, None, I))", "4:18: expected `True` or `False`"),
         ("o.append((1, True, None, I)", "5:5: expected `)`"),
         (
             "o.append((1, True, None, I))\no.append((1, True, None, S))",
             "5:15: `batt_1` is defined in line 4 already",
         ),
-        (
-            "s.append((1, None, 'differ', t1))",
-            "4:34: unknown name `t1`",
-        ),
+        ("s.append((1, None, 'differ', t1))", "4:34: unknown name `t1`"),
         (
             "try:\n    t1 = size(I)\nexcept TypeError:\n    t2 = _get_safe_default(size)",
             "7:9: expected `t1 = _get_safe_default(size)`",
@@ -339,15 +300,9 @@ fn errors_point_at_the_token_and_spare_the_other_candidates() {
         ("return o, s", "5:5: nothing may follow `return`"),
     ] {
         let parsed = parse("batt.py", &batt(lines));
-        let first = parsed
-            .errors
-            .first()
-            .unwrap_or_else(|| panic!("no error in\n{lines}"));
+        let first = parsed.errors.first().unwrap_or_else(|| panic!("no error in\n{lines}"));
         let shown = first.to_string();
-        assert!(
-            shown.starts_with(&format!("batt.py:{wanted}")),
-            "{lines}\n{shown}"
-        );
+        assert!(shown.starts_with(&format!("batt.py:{wanted}")), "{lines}\n{shown}");
     }
     let lines = "t1 = get_nth_t(I, F0)\no.append((1, True, None, t1))";
     let without_constants = format!("from dsl import *\n{}", batt(lines));
@@ -360,13 +315,7 @@ fn errors_point_at_the_token_and_spare_the_other_candidates() {
     );
     let error = |text: &str| parse("batt.py", text).errors[0].to_string();
     let no_return = error("def batt(task_id, S, I, C, log_path):\n    t1 = size(I)\n");
-    assert!(
-        no_return.starts_with("batt.py:1:5: no `return`"),
-        "{no_return}"
-    );
+    assert!(no_return.starts_with("batt.py:1:5: no `return`"), "{no_return}");
     let short = error("def batt(task_id, S, I):\n    return o, s\n");
-    assert!(
-        short.starts_with("batt.py:1:23: expected `,`: `batt` has five arguments"),
-        "{short}"
-    );
+    assert!(short.starts_with("batt.py:1:23: expected `,`: `batt` has five arguments"), "{short}");
 }

@@ -16,21 +16,13 @@ use swathe_arc::{
 
 #[test]
 fn rows_are_those_of_python() {
-    let from_outside = [
-        "SWATHE_BATT_EXPECTED",
-        "SWATHE_BATT_FILES",
-        "SWATHE_ARC_TASKS",
-    ]
-    .map(|name| std::env::var_os(name).map(PathBuf::from));
+    let from_outside = ["SWATHE_BATT_EXPECTED", "SWATHE_BATT_FILES", "SWATHE_ARC_TASKS"]
+        .map(|name| std::env::var_os(name).map(PathBuf::from));
     let crate_folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let own = crate_folder.join("tests/batt");
     let [expected, files, tasks] = match from_outside {
         [Some(expected), Some(files), Some(tasks)] => [expected, files, tasks],
-        _ => [
-            own.join("expected.jsonl"),
-            own.clone(),
-            crate_folder.join("samples/tasks"),
-        ],
+        _ => [own.join("expected.jsonl"), own.clone(), crate_folder.join("samples/tasks")],
     };
     let tasks = Tasks::new(tasks);
     let text = std::fs::read_to_string(&expected).expect("the expected rows");
@@ -46,9 +38,7 @@ fn rows_are_those_of_python() {
         compared.n_lines += 1;
         if let Err(difference) = file.check(&line, &tasks, &mut compared) {
             let at = ["file", "task", "sample", "pass"].map(|key| line[key].to_string());
-            compared
-                .differences
-                .push(format!("{}: {difference}", at.join(" ")));
+            compared.differences.push(format!("{}: {difference}", at.join(" ")));
         }
     }
     let shown: Vec<String> = compared.differences.iter().take(20).cloned().collect();
@@ -87,18 +77,10 @@ impl File {
         let (name, has_variant) = (format!("{}.py", id.0), id.1);
         let text = std::fs::read_to_string(folder.join(&name)).expect("a generated file");
         // The variant defines the constants that the file does not import.
-        let parsed = if has_variant {
-            parse_in(&name, &text, Dialect::Batt)
-        } else {
-            parse(&name, &text)
-        };
+        let parsed =
+            if has_variant { parse_in(&name, &text, Dialect::Batt) } else { parse(&name, &text) };
         let programs = parsed.programs.iter().chain(&parsed.differs);
-        File {
-            id,
-            library: Library::new(programs),
-            parsed,
-            first_list: List::default(),
-        }
+        File { id, library: Library::new(programs), parsed, first_list: List::default() }
     }
 
     fn check(&mut self, line: &Json, tasks: &Tasks, compared: &mut Compared) -> Result<(), String> {
@@ -191,10 +173,7 @@ impl List {
 }
 
 fn check_fields(program: &Program, wanted: &[Json]) -> Result<(), String> {
-    let row = program
-        .row
-        .as_ref()
-        .expect("programs of these files are rows");
+    let row = program.row.as_ref().expect("programs of these files are rows");
     let task = Json::from(row.task.clone().unwrap_or_else(|| "None".into()));
     let number = Json::from(row.number);
     let own = match &row.list {

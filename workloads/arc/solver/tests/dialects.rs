@@ -38,15 +38,8 @@ fn programs(dialect: Dialect, text: &str) -> Vec<Program> {
 
 fn results(programs: Vec<Program>) -> Vec<String> {
     let grid = Grid::from_rows(&[vec![1, 0, 2], vec![1, 0, 2]]).expect("a grid");
-    let results = evaluate(
-        &Library::new(programs),
-        &grid,
-        Order::Cpython,
-        Limits::default(),
-    );
-    let shown = results
-        .iter()
-        .map(|r| r.as_ref().map_or_else(|f| f.to_string(), encode));
+    let results = evaluate(&Library::new(programs), &grid, Order::Cpython, Limits::default());
+    let shown = results.iter().map(|r| r.as_ref().map_or_else(|f| f.to_string(), encode));
     shown.collect()
 }
 
@@ -71,10 +64,7 @@ fn a_library_may_hold_programs_of_all_dialects() {
     let fails: Vec<&str> = [1, 5, 9].map(|k| together[k].as_str()).to_vec();
     assert_eq!(fails, ["ValueError", r#"{"tuple":[]}"#, "null"]);
     let sets_of_triples: Vec<&str> = [3, 7].map(|k| together[k].as_str()).to_vec();
-    assert_eq!(
-        sets_of_triples,
-        [r#"{"set":[{"tuple":[1,2,3]}]}"#, r#"{"cells":[[1,2,3]]}"#]
-    );
+    assert_eq!(sets_of_triples, [r#"{"set":[{"tuple":[1,2,3]}]}"#, r#"{"cells":[[1,2,3]]}"#]);
 }
 
 #[test]
@@ -126,13 +116,7 @@ def unknown(I):
         parsed.errors[0].to_string()
     };
     let bad = errors("def s(I):\n    x = compose(size, first)\n    return x(container=I)\n");
-    assert!(
-        bad.starts_with("mine.py:3:14: expected an argument without a name"),
-        "{bad}"
-    );
+    assert!(bad.starts_with("mine.py:3:14: expected an argument without a name"), "{bad}");
     let bad = errors("def s(I):\n    return apply(lambda x: 5, I)\n");
-    assert!(
-        bad.starts_with("mine.py:2:25: expected a function that calls primitives"),
-        "{bad}"
-    );
+    assert!(bad.starts_with("mine.py:2:25: expected a function that calls primitives"), "{bad}");
 }

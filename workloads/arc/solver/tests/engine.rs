@@ -30,22 +30,14 @@ def large(I):
 fn problems() -> Vec<Problem> {
     let grid = |seed: usize| {
         let row = |i: usize| {
-            (0..3 + seed % 4)
-                .map(|j| (seed * 7 + i * 5 + j * 3) % 4)
-                .collect::<Vec<_>>()
+            (0..3 + seed % 4).map(|j| (seed * 7 + i * 5 + j * 3) % 4).collect::<Vec<_>>()
         };
         format!("{:?}", (0..2 + seed % 5).map(row).collect::<Vec<_>>())
     };
     let sample = |seed: usize| format!(r#"{{"input": {}, "output": {}}}"#, grid(seed), grid(seed));
     let samples: Vec<String> = (0..40).map(sample).collect();
-    let text = format!(
-        r#"{{"train": [{}], "test": [{}]}}"#,
-        samples.join(","),
-        sample(41)
-    );
-    Problem::all(&Arc::new(
-        Task::from_json("made up", &text).expect("a task"),
-    ))
+    let text = format!(r#"{{"train": [{}], "test": [{}]}}"#, samples.join(","), sample(41));
+    Problem::all(&Arc::new(Task::from_json("made up", &text).expect("a task")))
 }
 
 #[test]
@@ -54,10 +46,7 @@ fn threads_do_not_matter() {
     let problems = problems();
     let solved = |n_threads: usize| -> Vec<Vec<Call>> {
         let outcomes = swathe::solve_slice(&workload, &problems, n_threads, &Stop::new());
-        outcomes
-            .iter()
-            .map(|o| o.solution().expect("a solution").clone())
-            .collect()
+        outcomes.iter().map(|o| o.solution().expect("a solution").clone()).collect()
     };
     let one = solved(1);
     assert_eq!(one, solved(2));
@@ -71,14 +60,9 @@ fn threads_do_not_matter() {
                 result.map(|value| Output::of(&value, workload.output_bytes_max))
             );
         }
-        let kinds: Vec<&str> = calls
-            .iter()
-            .map(|c| c.output.as_ref().map_or_else(|f| f.name(), |_| "ok"))
-            .collect();
-        assert_eq!(
-            kinds,
-            ["ok", "ok", "ValueError", "RecursionError", "memory"]
-        );
+        let kinds: Vec<&str> =
+            calls.iter().map(|c| c.output.as_ref().map_or_else(|f| f.name(), |_| "ok")).collect();
+        assert_eq!(kinds, ["ok", "ok", "ValueError", "RecursionError", "memory"]);
     }
 }
 
@@ -87,11 +71,7 @@ fn a_stop_acts_in_the_middle_of_a_statement() {
     // 500 × 500 × 500 calls in one statement: seconds of work, and no limit.
     let text = "def endless(I):\n    f = power(increment, 500)\n    g = power(f, 500)\n    h = power(g, 500)\n    return h(0)\n";
     let mut workload = GridPrograms::new(Library::new(parse("test.py", text).programs));
-    workload.limits = Limits {
-        work_max: 1 << 60,
-        n_frames_max: 4000,
-        ..Limits::default()
-    };
+    workload.limits = Limits { work_max: 1 << 60, n_frames_max: 4000, ..Limits::default() };
     let stop = Stop::new();
     let begin = Instant::now();
     let asked = std::thread::scope(|scope| {
@@ -105,10 +85,7 @@ fn a_stop_acts_in_the_middle_of_a_statement() {
         assert_eq!(solved, Err(Stopped));
         ended.duration_since(asked.join().expect("the thread that asks"))
     });
-    assert!(
-        begin.elapsed() >= Duration::from_millis(50),
-        "it ended by itself"
-    );
+    assert!(begin.elapsed() >= Duration::from_millis(50), "it ended by itself");
     // A ration of work takes a few milliseconds; the rest is for a busy machine.
     assert!(asked < Duration::from_secs(2), "it took {asked:?}");
 }

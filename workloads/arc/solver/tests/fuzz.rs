@@ -91,10 +91,7 @@ fn what_was_found_before() {
     assert_eq!(outcome(text), Err(Fault::Memory));
     // Empty tuples, repeated endlessly.
     let text = "def p(I):\n    return multiply(9223372036854775807, ((), ()))\n";
-    assert_eq!(
-        outcome(text),
-        Ok(r#"{"tuple":[{"tuple":[]},{"tuple":[]}]}"#.into())
-    );
+    assert_eq!(outcome(text), Ok(r#"{"tuple":[{"tuple":[]},{"tuple":[]}]}"#.into()));
     // Values that double with each line: constants in the parser, tuples, sets.
     let lines = "    x = (x, x)\n".repeat(60);
     let text = format!("def p(I):\n    x = ONE\n{lines}    return x\n");
@@ -109,11 +106,7 @@ fn what_was_found_before() {
 
 /// A few seconds on a developer's machine.
 fn short_s() -> u64 {
-    if std::env::var_os("CI").is_some() {
-        30
-    } else {
-        5
-    }
+    if std::env::var_os("CI").is_some() { 30 } else { 5 }
 }
 
 /// How long to run: as the environment says, or this many seconds.
@@ -123,11 +116,7 @@ fn seconds(default: u64) -> Duration {
 }
 
 fn small_limits() -> Limits {
-    Limits {
-        work_max: 20_000,
-        bytes_max: 4 << 20,
-        ..Limits::default()
-    }
+    Limits { work_max: 20_000, bytes_max: 4 << 20, ..Limits::default() }
 }
 
 /// Runs cases on a thread of their own until the time is over; fails when one panics or takes too long.
@@ -158,13 +147,8 @@ fn watched(length: Duration, case: fn(&mut Dice, &Sender<String>)) {
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    let n_cases = worker
-        .join()
-        .unwrap_or_else(|_| panic!("a panic in:\n{doing}"));
-    eprintln!(
-        "{n_cases} cases; the slowest took {:?}:\n{}",
-        slowest.0, slowest.1
-    );
+    let n_cases = worker.join().unwrap_or_else(|_| panic!("a panic in:\n{doing}"));
+    eprintln!("{n_cases} cases; the slowest took {:?}:\n{}", slowest.0, slowest.1);
     assert!(n_cases > 0);
 }
 
@@ -173,10 +157,7 @@ fn programs_on_grids(dice: &mut Dice, says: &Sender<String>) {
     let grids: Vec<Grid> = (0..2).map(|_| dice.grid()).collect();
     let order = *dice.pick(&[Order::Cpython, Order::Sorted]);
     let limits = if dice.below(8) == 0 {
-        Limits {
-            bytes_max: 64 << 20,
-            ..Limits::default()
-        }
+        Limits { bytes_max: 64 << 20, ..Limits::default() }
     } else {
         small_limits()
     };
@@ -193,10 +174,8 @@ fn programs_on_grids(dice: &mut Dice, says: &Sender<String>) {
         }
         let parsed = parse_in("fuzz.py", &text, dice.dialect);
         assert_eq!(parsed.errors, [], "random programs are well formed");
-        let names: Vec<String> = lines
-            .iter()
-            .map(|line| format!("{}    x{n_lines} = {line}", kept.concat()))
-            .collect();
+        let names: Vec<String> =
+            lines.iter().map(|line| format!("{}    x{n_lines} = {line}", kept.concat())).collect();
         let library = Library::new(parsed.programs);
         let mut evaluator = Evaluator::new(&library, order, limits);
         let mut works = vec![true; lines.len()];
@@ -215,9 +194,7 @@ fn programs_on_grids(dice: &mut Dice, says: &Sender<String>) {
         }
         // A program gives the same result alone: the other programs leave no trace.
         let k = dice.below(lines.len());
-        let alone = parse_in("fuzz.py", &text, dice.dialect)
-            .programs
-            .swap_remove(k);
+        let alone = parse_in("fuzz.py", &text, dice.dialect).programs.swap_remove(k);
         for (grid, outcome) in grids.iter().zip(&outcomes[k]) {
             let library = Library::new(vec![alone.clone()]);
             let mut result = String::new();
@@ -230,10 +207,7 @@ fn programs_on_grids(dice: &mut Dice, says: &Sender<String>) {
         if working.is_empty() {
             break;
         }
-        kept.push(format!(
-            "    x{n_lines} = {}\n",
-            lines[*dice.pick(&working)]
-        ));
+        kept.push(format!("    x{n_lines} = {}\n", lines[*dice.pick(&working)]));
     }
 }
 

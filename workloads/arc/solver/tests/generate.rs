@@ -64,12 +64,7 @@ fn minimised_and_written_programs_have_the_same_outputs() {
     for programs in [own_programs(), batt_programs()] {
         let before = results(programs.clone(), &tasks);
         let least: Vec<Program> = programs.iter().map(Program::minimised).collect();
-        assert!(
-            least
-                .iter()
-                .zip(&programs)
-                .all(|(l, p)| l.n_statements() <= p.n_statements())
-        );
+        assert!(least.iter().zip(&programs).all(|(l, p)| l.n_statements() <= p.n_statements()));
         let files = least.iter().enumerate().map(|(k, program)| {
             let text = program.file_text(&format!("p{k}"));
             let mut read = read_back(&text);
@@ -84,11 +79,7 @@ fn minimised_and_written_programs_have_the_same_outputs() {
             assert!(before == after || before.is_err(), "{before:?} {after:?}");
             n_same += usize::from(before == after);
         }
-        assert!(
-            n_same * 10 > before.len() * 9,
-            "{n_same} of {}",
-            before.len()
-        );
+        assert!(n_same * 10 > before.len() * 9, "{n_same} of {}", before.len());
     }
 }
 
@@ -145,10 +136,8 @@ def fails(S, I, C):
 
 #[test]
 fn mutants_are_new_programs_that_can_be_read() {
-    for (programs, dialect) in [
-        (own_programs(), Dialect::ArcDsl),
-        (batt_programs(), Dialect::Batt),
-    ] {
+    for (programs, dialect) in [(own_programs(), Dialect::ArcDsl), (batt_programs(), Dialect::Batt)]
+    {
         let made = mutants(&programs, 3, 600);
         assert_eq!(made.len(), 600);
         assert_eq!(made, mutants(&programs, 3, 600));
@@ -180,18 +169,12 @@ fn mutants_are_new_programs_that_can_be_read() {
 fn large_numbers_are_written_merged_and_mutated() {
     let line = "    return add((99999999999999999999, -9223372036854775809), size(I))\n";
     let programs = read_back(&format!("def a(I):\n{line}"));
-    let other = read_back(&format!(
-        "def a(I):\n{}",
-        line.replace("775809)", "775810)")
-    ));
+    let other = read_back(&format!("def a(I):\n{}", line.replace("775809)", "775810)")));
     assert_ne!(programs[0].digest(), other[0].digest());
     let tasks = tasks(22);
     let wanted = results(programs.clone(), &tasks);
     let first = wanted[0].as_ref().expect("a pair");
-    assert!(
-        first.starts_with(r#"{"tuple":[10000000000000000"#),
-        "{first}"
-    );
+    assert!(first.starts_with(r#"{"tuple":[10000000000000000"#), "{first}");
     for again in [
         read_back(&programs_text(&programs, Dialect::ArcDsl)),
         parse("batt.py", &combined(&programs, &[])).programs,
@@ -199,19 +182,12 @@ fn large_numbers_are_written_merged_and_mutated() {
         assert_eq!(results(again, &tasks), wanted);
     }
     let one = read_back("def b(I):\n    return add(size(I), 99999999999999999999)\n");
-    let text = programs_text(
-        &mutants(&[programs.clone(), one].concat(), 3, 200),
-        Dialect::ArcDsl,
-    );
+    let text = programs_text(&mutants(&[programs.clone(), one].concat(), 3, 200), Dialect::ArcDsl);
     assert!(text.contains("(99999999999999999999, -9223372036854775809)"));
     assert!(text.contains("add(x1, 99999999999999999999)"));
     assert!(text.contains("add(x1, THREE)"));
     read_back(&text);
-    assert!(
-        Library::new(programs)
-            .text(0)
-            .contains("99999999999999999999")
-    );
+    assert!(Library::new(programs).text(0).contains("99999999999999999999"));
 }
 
 /// Every statement of every program as a program of its own, one at a time, is the oracle.
@@ -261,10 +237,7 @@ fn a_harvest_has_every_node_that_is_right() {
         for (k, outcome) in outcomes.iter().enumerate() {
             let made = harvest.programs([outcome.solution().unwrap()]);
             found.extend(made.iter().map(|program| (k, program.digest())));
-            assert!(
-                made.iter()
-                    .all(|p| p.name == format!("harvest_{}", p.digest()))
-            );
+            assert!(made.iter().all(|p| p.name == format!("harvest_{}", p.digest())));
         }
         found.sort();
         assert_eq!(found, wanted);
@@ -278,10 +251,7 @@ fn what_programs_return_is_not_harvested() {
     let outcomes = swathe::solve_slice(&harvest, &tasks, 2, &swathe::Stop::new());
     let nodes = outcomes.iter().map(|outcome| outcome.solution().unwrap());
     let found = harvest.programs(nodes);
-    let own: Vec<String> = own_programs()
-        .iter()
-        .map(|p| p.minimised().digest())
-        .collect();
+    let own: Vec<String> = own_programs().iter().map(|p| p.minimised().digest()).collect();
     assert!(found.iter().all(|program| !own.contains(&program.digest())));
 }
 
@@ -295,9 +265,6 @@ fn what_a_program_returns_is_harvested_where_the_program_fails() {
     let tasks = [Arc::new(Task::from_json("turn", task).unwrap())];
     let outcomes = swathe::solve_slice(&harvest, &tasks, 1, &swathe::Stop::new());
     let found = harvest.programs([outcomes[0].solution().unwrap()]);
-    let texts: Vec<String> = found
-        .iter()
-        .map(|program| program.definition("p"))
-        .collect();
+    let texts: Vec<String> = found.iter().map(|program| program.definition("p")).collect();
     assert_eq!(texts, ["def p(I):\n    O = vmirror(I)\n    return O\n"]);
 }

@@ -78,9 +78,7 @@ fn re_arc_is_arc_dsl_except_for_three_functions() {
     set_order(Order::Cpython);
     set_dialect(Dialect::ReArc);
     let (_, differences) = differences(&ARC_DSL, Dialect::ReArc, Order::Cpython);
-    let others = differences
-        .iter()
-        .filter(|d| !own.iter().any(|name| d.starts_with(name)));
+    let others = differences.iter().filter(|d| !own.iter().any(|name| d.starts_with(name)));
     assert_eq!(others.collect::<Vec<_>>(), Vec::<&String>::new());
 }
 
@@ -88,10 +86,7 @@ fn check(golden: &Golden, order: Order) {
     set_order(order);
     set_dialect(golden.dialect);
     let (n_cases, differences) = differences(golden, golden.dialect, order);
-    let shown = differences
-        .iter()
-        .take(N_SHOWN)
-        .map(|d| d.chars().take(400).collect::<String>());
+    let shown = differences.iter().take(N_SHOWN).map(|d| d.chars().take(400).collect::<String>());
     let shown = shown.collect::<Vec<_>>().join("\n");
     assert!(
         differences.is_empty(),
@@ -118,10 +113,7 @@ fn differences(golden: &Golden, dialect: Dialect, order: Order) -> (usize, Vec<S
         .expect("the folder of recorded calls")
         .map(|entry| entry.expect("an entry").path())
         .filter(|p| p.extension().is_some_and(|e| e == "json"))
-        .filter(|p| {
-            !p.file_name()
-                .is_some_and(|n| n.to_string_lossy().starts_with('_'))
-        })
+        .filter(|p| !p.file_name().is_some_and(|n| n.to_string_lossy().starts_with('_')))
         .collect();
     files.sort();
     let (mut n_cases, mut differences) = (0, Vec::new());
@@ -160,12 +152,7 @@ fn differences(golden: &Golden, dialect: Dialect, order: Order) -> (usize, Vec<S
 
 fn run(dialect: Dialect, case: &Json) -> Result<Value, Fault> {
     let args = |key: &str| -> Vec<Value> {
-        case[key]
-            .as_array()
-            .expect("arguments")
-            .iter()
-            .map(|json| decode(dialect, json))
-            .collect()
+        case[key].as_array().expect("arguments").iter().map(|json| decode(dialect, json)).collect()
     };
     let f = primitive_in(dialect, case["fn"].as_str().expect("a name")).expect("a known primitive");
     let result = call(&f, &args("args"))?;

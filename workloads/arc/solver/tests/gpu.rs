@@ -14,22 +14,15 @@ use swathe_arc::{
 fn gpu() -> Option<Held> {
     static FOUND: OnceLock<Gpus> = OnceLock::new();
     static TURN: Mutex<()> = Mutex::new(());
-    let found = FOUND.get_or_init(|| {
-        Gpus::find(&GpuSearch {
-            software: true,
-            ..GpuSearch::default()
-        })
-    });
+    let found =
+        FOUND.get_or_init(|| Gpus::find(&GpuSearch { software: true, ..GpuSearch::default() }));
     let gpu = found.usable.first();
     if gpu.is_none() {
         let reason = format!("no graphics processor: {:?}", found.refused);
         assert!(std::env::var_os("CI").is_none(), "{reason}");
         println!("SKIPPED: {reason}");
     }
-    Some(Held {
-        gpu: gpu?,
-        _turn: TURN.lock().unwrap_or_else(PoisonError::into_inner),
-    })
+    Some(Held { gpu: gpu?, _turn: TURN.lock().unwrap_or_else(PoisonError::into_inner) })
 }
 
 struct Held {
@@ -82,13 +75,8 @@ fn check(grids: &[Grid], ops: &[GridOp], gpu: &Gpu) {
 fn check_in(order: Order, grids: &[Grid], ops: &[GridOp], gpu: &Gpu) {
     let workload = GridOps { order };
     for &op in ops {
-        let problems: Vec<GridProblem> = grids
-            .iter()
-            .map(|grid| GridProblem {
-                grid: grid.clone(),
-                op,
-            })
-            .collect();
+        let problems: Vec<GridProblem> =
+            grids.iter().map(|grid| GridProblem { grid: grid.clone(), op }).collect();
         let all: Vec<&GridProblem> = problems.iter().collect();
         let together = launch(&workload, gpu, &all);
         assert_eq!(together.len(), problems.len());
@@ -100,9 +88,7 @@ fn check_in(order: Order, grids: &[Grid], ops: &[GridOp], gpu: &Gpu) {
             assert_eq!(alone[0], together[at], "{op:?} alone");
         }
         for (problem, found) in problems.iter().zip(&together) {
-            let expected = workload
-                .solve(problem, &mut (), &mut (), &Stop::new())
-                .unwrap();
+            let expected = workload.solve(problem, &mut (), &mut (), &Stop::new()).unwrap();
             if let Err(difference) = workload.agree(&expected, found, DeviceKind::Gpu) {
                 panic!("{op:?} of {:?}: {difference}", problem.grid);
             }
@@ -125,16 +111,12 @@ impl Random {
     fn grid(&mut self, h: usize, w: usize, n_colors: usize) -> Grid {
         // Where most cells have one colour there are objects of some size.
         let n_more = self.below(3) * n_colors;
-        grid(h, w, |_, _| {
-            self.below(n_colors + n_more).min(n_colors - 1) as i8
-        })
+        grid(h, w, |_, _| self.below(n_colors + n_more).min(n_colors - 1) as i8)
     }
 }
 
 fn grid(h: usize, w: usize, mut color: impl FnMut(usize, usize) -> i8) -> Grid {
-    let rows: Vec<Vec<i8>> = (0..h)
-        .map(|i| (0..w).map(|j| color(i, j)).collect())
-        .collect();
+    let rows: Vec<Vec<i8>> = (0..h).map(|i| (0..w).map(|j| color(i, j)).collect()).collect();
     Grid::from_rows(&rows).unwrap()
 }
 
@@ -164,16 +146,7 @@ fn random_grids_of_all_sizes() {
             random.grid(h, w, n_colors)
         })
         .collect();
-    for (h, w) in [
-        (1, 1),
-        (1, 30),
-        (30, 1),
-        (30, 30),
-        (63, 64),
-        (1, 2000),
-        (2000, 2),
-        (2, 2),
-    ] {
+    for (h, w) in [(1, 1), (1, 30), (30, 1), (30, 30), (63, 64), (1, 2000), (2000, 2), (2, 2)] {
         grids.push(random.grid(h, w, 3));
     }
     check(&grids, &OPS, &gpu);
@@ -225,14 +198,9 @@ fn spiral(side: usize) -> Grid {
 #[test]
 fn a_spiral_is_one_object_and_its_gap_another() {
     let Some(gpu) = gpu() else { return };
-    let problem = GridProblem {
-        grid: spiral(30),
-        op: GridOp::Objects,
-    };
+    let problem = GridProblem { grid: spiral(30), op: GridOp::Objects };
     let answers = launch(&GridOps::default(), &gpu, &[&problem]);
-    let GridAnswer::Objects(objects) = &answers[0] else {
-        panic!("{:?}", answers[0])
-    };
+    let GridAnswer::Objects(objects) = &answers[0] else { panic!("{:?}", answers[0]) };
     let labels = objects.labels(true, false, false);
     assert_eq!(labels.iter().max(), Some(&1));
     let without = objects.labels(true, false, true);
@@ -241,12 +209,7 @@ fn a_spiral_is_one_object_and_its_gap_another() {
         n_ones.min(900 - n_ones)
     });
     assert!(without.contains(&ObjectLabels::NONE));
-    assert!(
-        objects
-            .labels(false, true, false)
-            .iter()
-            .all(|&label| label == 0)
-    );
+    assert!(objects.labels(false, true, false).iter().all(|&label| label == 0));
 }
 
 /// Two colours that are equally common: which one is background depends on the order of sets.
@@ -270,10 +233,7 @@ fn colors_of_every_kind() {
     let Some(gpu) = gpu() else { return };
     let all = grid(20, 20, |i, j| (((i * 20 + j) % 254) as i32 - 127) as i8);
     let few = grid(20, 20, |i, j| [-127, 126, 0][(i / 3 + j / 4) % 3]);
-    let replaced = GridOp::Replace {
-        from: -127,
-        to: 126,
-    };
+    let replaced = GridOp::Replace { from: -127, to: 126 };
     check(&[all, few], &OPS, &gpu);
     let small = grid(2, 2, |_, _| 0);
     check(std::slice::from_ref(&small), &[replaced], &gpu);
@@ -302,12 +262,8 @@ fn as_many_tiny_grids_as_a_launch_can_have() {
             random.grid(h, w, 3)
         })
         .collect();
-    let ops = [
-        GridOp::Objects,
-        GridOp::Rot90,
-        GridOp::Replace { from: 1, to: 9 },
-        GridOp::ColorCounts,
-    ];
+    let ops =
+        [GridOp::Objects, GridOp::Rot90, GridOp::Replace { from: 1, to: 9 }, GridOp::ColorCounts];
     check(&grids, &ops, &gpu);
 }
 
@@ -316,18 +272,13 @@ fn as_many_tiny_grids_as_a_launch_can_have() {
 fn different_moves_in_one_launch() {
     let Some(gpu) = gpu() else { return };
     let mut random = Random(4);
-    let moves = OPS
-        .into_iter()
-        .filter(|op| !matches!(op, GridOp::Objects | GridOp::ColorCounts));
+    let moves = OPS.into_iter().filter(|op| !matches!(op, GridOp::Objects | GridOp::ColorCounts));
     let problems: Vec<GridProblem> = moves
         .cycle()
         .take(500)
         .map(|op| {
             let (h, w) = (1 + random.below(12), 1 + random.below(12));
-            GridProblem {
-                grid: random.grid(h, w, 6),
-                op,
-            }
+            GridProblem { grid: random.grid(h, w, 6), op }
         })
         .collect();
     let workload = GridOps::default();
@@ -343,10 +294,7 @@ fn what_does_not_fit_in_a_workgroup_is_planned_to_the_cpu() {
     let workload = GridOps::default();
     let form = |h: usize, w: usize| {
         let grid = grid(h, w, |_, _| 0);
-        let problem = GridProblem {
-            grid,
-            op: GridOp::Objects,
-        };
+        let problem = GridProblem { grid, op: GridOp::Objects };
         workload.launch_form(&workload.size(&problem))
     };
     assert!(form(30, 30).is_some());
@@ -360,26 +308,12 @@ fn need_covers_what_is_taken_and_not_much_more() {
     let workload = GridOps::default();
     let mut random = Random(5);
     for op in [GridOp::Objects, GridOp::Dmirror, GridOp::ColorCounts] {
-        for (n_lanes, h, w) in [
-            (1, 1, 1),
-            (1, 63, 64),
-            (30, 17, 13),
-            (400, 30, 30),
-            (10_000, 1, 3),
-        ] {
-            let problem = GridProblem {
-                grid: random.grid(h, w, 5),
-                op,
-            };
+        for (n_lanes, h, w) in [(1, 1, 1), (1, 63, 64), (30, 17, 13), (400, 30, 30), (10_000, 1, 3)]
+        {
+            let problem = GridProblem { grid: random.grid(h, w, 5), op };
             let size = workload.size(&problem);
             let form = workload.launch_form(&size).unwrap();
-            let need = workload.need(
-                &Size {
-                    shape: form,
-                    ..size
-                },
-                DeviceKind::Gpu,
-            );
+            let need = workload.need(&Size { shape: form, ..size }, DeviceKind::Gpu);
             let lanes_bytes = n_lanes as u64 * (need.lane_bytes + need.solution_bytes);
             let bytes = lanes_bytes + need.scratch_bytes;
             let run = |bytes: u64| {
@@ -405,10 +339,7 @@ fn need_covers_what_is_taken_and_not_much_more() {
 fn a_batch_is_one_dispatch() {
     let Some(gpu) = gpu() else { return };
     let workload = GridOps::default();
-    let problem = GridProblem {
-        grid: Random(6).grid(20, 20, 4),
-        op: GridOp::Objects,
-    };
+    let problem = GridProblem { grid: Random(6).grid(20, 20, 4), op: GridOp::Objects };
     let gpu = gpu.with_memory(1 << 30);
     assert_eq!(launch(&workload, &gpu, &vec![&problem; 1000]).len(), 1000);
     let figures = gpu.figures();

@@ -43,13 +43,8 @@ fn need_covers_the_measured_peak() {
                     .collect();
                 let before = IN_USE.load(Ordering::SeqCst);
                 PEAK.store(before, Ordering::SeqCst);
-                let problem = GridProblem {
-                    grid: Grid::from_rows(&rows).unwrap(),
-                    op,
-                };
-                let answer = workload
-                    .solve(&problem, &mut (), &mut (), &Stop::new())
-                    .unwrap();
+                let problem = GridProblem { grid: Grid::from_rows(&rows).unwrap(), op };
+                let answer = workload.solve(&problem, &mut (), &mut (), &Stop::new()).unwrap();
                 let peak = (PEAK.load(Ordering::SeqCst) - before) as u64;
                 let need = workload.need(&workload.size(&problem), DeviceKind::Cpu);
                 println!("{op:?} {h} x {w}, {n_colors} colours: {peak} of {need:?}");

@@ -10,9 +10,8 @@ fn result(body: &str) -> String {
     let text = ["p", "q"].map(|name| format!("def {name}(I):\n{}\n", lines.join("\n")));
     let parsed = parse("test.py", &text.concat());
     assert_eq!(parsed.errors, [], "{body}");
-    let rows: Vec<Vec<i8>> = (0..4)
-        .map(|i| (0..6).map(|j| (i * 7 + j * 3) % 5).collect())
-        .collect();
+    let rows: Vec<Vec<i8>> =
+        (0..4).map(|i| (0..6).map(|j| (i * 7 + j * 3) % 5).collect()).collect();
     let grid = Grid::from_rows(&rows).expect("a grid");
     let library = Library::new(parsed.programs);
     let mut results = evaluate(&library, &grid, Order::Cpython, Limits::default());
@@ -57,10 +56,7 @@ fn a_set_and_itself_are_copied() {
         "y = first(initset(x))\nz = intersection(y, x)",
         "y = last((I, x))\nz = intersection(y, x)",
     ] {
-        check(
-            &format!("x = asindices(I)\n{makes}\nreturn totuple(z)"),
-            COPIED,
-        );
+        check(&format!("x = asindices(I)\n{makes}\nreturn totuple(z)"), COPIED);
     }
 }
 
@@ -148,23 +144,14 @@ fn functions_made_twice_differ() {
 
 #[test]
 fn truth_values_stay_what_they_are() {
-    check(
-        "return (toivec(F), tojvec(T), astuple(T, F))",
-        "((false,0),(0,true),(true,false))",
-    );
+    check("return (toivec(F), tojvec(T), astuple(T, F))", "((false,0),(0,true),(true,false))");
     check("return (both(T, F), either(F, ZERO))", "(false,0)");
-    check(
-        "return (add(T, T), intersection(T, F), maximum((T, ZERO)))",
-        "(2,false,true)",
-    );
+    check("return (add(T, T), intersection(T, F), maximum((T, ZERO)))", "(2,false,true)");
     check(
         "return (totuple(initset(T)), dedupe((T, ONE)), first(insert(ONE, initset(T))))",
         "((true),(true),true)",
     );
-    check(
-        "return (mostcommon((T, ONE, ZERO)), canvas(T, (ONE, TWO)))",
-        "(true,((true,true)))",
-    );
+    check("return (mostcommon((T, ONE, ZERO)), canvas(T, (ONE, TWO)))", "(true,((true,true)))");
     check(
         "return (replace(canvas(ZERO, (ONE, TWO)), ZERO, T), fill(canvas(ZERO, (ONE, TWO)), T, initset((ZERO, ONE))))",
         "(((true,true)),((0,true)))",

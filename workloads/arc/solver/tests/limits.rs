@@ -9,21 +9,12 @@ fn outcome(text: &str) -> Result<String, Fault> {
         parsed.errors,
         [],
         "{}",
-        parsed
-            .errors
-            .first()
-            .map(ToString::to_string)
-            .unwrap_or_default()
+        parsed.errors.first().map(ToString::to_string).unwrap_or_default()
     );
     let library = Library::new(parsed.programs);
     let grid = Grid::from_rows(&[vec![1, 2, 3], vec![4, 5, 6]]).expect("a grid");
     let results = evaluate(&library, &grid, Order::Cpython, Limits::default());
-    results
-        .last()
-        .expect("a program")
-        .as_ref()
-        .map(encode)
-        .map_err(|f| *f)
+    results.last().expect("a program").as_ref().map(encode).map_err(|f| *f)
 }
 
 fn check(body: &str, wanted: Result<&str, Fault>) {
@@ -38,18 +29,9 @@ fn a_billion_elements() {
     check("return repeat(I, 1000000000)", Err(Fault::Memory));
     check("return interval(0, 1000000000000, 1)", Err(Fault::Memory));
     check("return upscale(I, 30000)", Err(Fault::Memory));
-    check(
-        "return connect((0, 0), (0, 1000000000))",
-        Err(Fault::Memory),
-    );
-    check(
-        "return backdrop(insert((0, 0), initset((1000000, 1000000))))",
-        Err(Fault::Memory),
-    );
-    check(
-        "x = interval(0, 40000, 1)\nreturn product(x, x)",
-        Err(Fault::Memory),
-    );
+    check("return connect((0, 0), (0, 1000000000))", Err(Fault::Memory));
+    check("return backdrop(insert((0, 0), initset((1000000, 1000000))))", Err(Fault::Memory));
+    check("x = interval(0, 40000, 1)\nreturn product(x, x)", Err(Fault::Memory));
     check("return multiply((I, I), 1000000000)", Err(Fault::Memory));
 }
 
@@ -75,10 +57,7 @@ fn work_is_charged_as_python_takes_time() {
     // Python repeats the same rows.
     check("return height(upscale(I, 4500))", Ok("9000"));
     // Python hashes the grid again for each of 5,400 cells, 20 seconds long.
-    check(
-        "return recolor(upscale(I, 500), asindices(upscale(I, 30)))",
-        Err(Fault::Timeout),
-    );
+    check("return recolor(upscale(I, 500), asindices(upscale(I, 30)))", Err(Fault::Timeout));
 }
 
 #[test]
@@ -94,10 +73,7 @@ fn the_sum_over_a_program_counts() {
 #[test]
 fn memory_is_summed_whichever_program_comes_first() {
     // A canvas of 50 or 60 thousand cells takes as many bytes; a call may take 100 thousand.
-    let limits = Limits {
-        bytes_max: 100_000,
-        ..Limits::default()
-    };
+    let limits = Limits { bytes_max: 100_000, ..Limits::default() };
     let first = "    x1 = canvas(1, (50, 1000))\n";
     let second = "    x2 = canvas(2, (60, 1000))\n";
     let fails = "    x3 = first(canvas(3, (60, 1000)), 1)\n";
@@ -125,20 +101,11 @@ fn memory_is_summed_whichever_program_comes_first() {
 #[test]
 fn recursion() {
     check("return power(identity, ZERO)", Err(Fault::RecursionError));
-    check(
-        "f = power(identity, 2000)\nreturn f(I)",
-        Err(Fault::RecursionError),
-    );
+    check("f = power(identity, 2000)\nreturn f(I)", Err(Fault::RecursionError));
     check("f = power(increment, 900)\nreturn f(0)", Ok("900"));
-    check(
-        "f = power(power(increment, 600), 600)\nreturn f(0)",
-        Err(Fault::RecursionError),
-    );
+    check("f = power(power(increment, 600), 600)\nreturn f(0)", Err(Fault::RecursionError));
     // Sets inside sets, deeper than can be handled.
-    check(
-        "f = power(power(initset, 100), 100)\nreturn f(0)",
-        Err(Fault::RecursionError),
-    );
+    check("f = power(power(initset, 100), 100)\nreturn f(0)", Err(Fault::RecursionError));
     // A long chain of shifts must not be a long chain of recipes.
     check(
         "s = asindices(I)\nf = power(power(rbind(shift, (1, -1)), 30), 30)\nt = f(s)\nreturn ulcorner(t)",
@@ -156,40 +123,19 @@ fn frames_are_counted_as_in_cpython() {
         ("f = power(increment, N)\nreturn apply(f, (1, 2, 3))", 995),
         ("f = power(increment, N)\nreturn apply(f, initset(2))", 995),
         ("f = power(increment, N)\nreturn sfilter((1, 2, 3), f)", 995),
-        (
-            "f = power(identity, N)\nreturn mapply(f, ((1, 2), (3, 4)))",
-            994,
-        ),
-        (
-            "f = power(identity, N)\nreturn mfilter(((1, 2), (3, 4)), f)",
-            994,
-        ),
+        ("f = power(identity, N)\nreturn mapply(f, ((1, 2), (3, 4)))", 994),
+        ("f = power(identity, N)\nreturn mfilter(((1, 2), (3, 4)), f)", 994),
         ("f = power(increment, N)\nreturn order((1, 2, 3), f)", 995),
         ("f = power(increment, N)\nreturn argmax((1, 2, 3), f)", 995),
         ("f = power(increment, N)\nreturn valmax((1, 2, 3), f)", 995),
         ("f = power(increment, N)\nreturn extract((1, 2, 3), f)", 995),
         ("f = power(increment, N)\nreturn rapply((f, f), 3)", 995),
-        (
-            "f = power(increment, N)\ng = compose(f, f)\nreturn g(0)",
-            996,
-        ),
-        (
-            "f = power(increment, N)\ng = chain(identity, f, identity)\nreturn g(0)",
-            996,
-        ),
-        (
-            "f = power(increment, N)\ng = fork(add, f, identity)\nreturn g(0)",
-            996,
-        ),
-        (
-            "f = power(increment, N)\ng = matcher(f, 5)\nreturn g(0)",
-            996,
-        ),
+        ("f = power(increment, N)\ng = compose(f, f)\nreturn g(0)", 996),
+        ("f = power(increment, N)\ng = chain(identity, f, identity)\nreturn g(0)", 996),
+        ("f = power(increment, N)\ng = fork(add, f, identity)\nreturn g(0)", 996),
+        ("f = power(increment, N)\ng = matcher(f, 5)\nreturn g(0)", 996),
         ("f = power(rbind(add, ONE), N)\nreturn f(0)", 996),
-        (
-            "f = power(rbind(shift, UNITY), N)\nreturn size(f(asindices(I)))",
-            995,
-        ),
+        ("f = power(rbind(shift, UNITY), N)\nreturn size(f(asindices(I)))", 995),
         ("f = power(normalize, N)\nreturn size(f(asindices(I)))", 994),
         ("f = power(vmirror, N)\nreturn f(I)", 996),
         ("f = power(hmirror, N)\nreturn f(I)", 997),
@@ -217,10 +163,7 @@ fn frames_depend_on_the_first_argument() {
         ("dmirror", [504, 504, 503]),
         ("palette", [505, 506, 505]),
     ] {
-        for (argument, n_max) in ["ofcolor(I, NINE)", "ONE", "asobject(I)"]
-            .into_iter()
-            .zip(n_max)
-        {
+        for (argument, n_max) in ["ofcolor(I, NINE)", "ONE", "asobject(I)"].into_iter().zip(n_max) {
             let at = |n: i32| {
                 let inner = format!(
                     "f = lbind(compose, identity)\n    a = power(f, 490)\n    b = a({function})"
@@ -237,69 +180,36 @@ fn frames_depend_on_the_first_argument() {
 
 #[test]
 fn integers_beyond_64_bits() {
-    check(
-        "f = power(double, 62)\nreturn f(1)",
-        Ok("4611686018427387904"),
-    );
-    check(
-        "f = power(double, 63)\nreturn f(1)",
-        Ok("9223372036854775808"),
-    );
-    check(
-        "return invert(-9223372036854775808)",
-        Ok("9223372036854775808"),
-    );
-    check(
-        "return add(9223372036854775807, 1)",
-        Ok("9223372036854775808"),
-    );
-    check(
-        "return divide(-9223372036854775808, -1)",
-        Ok("9223372036854775808"),
-    );
+    check("f = power(double, 62)\nreturn f(1)", Ok("4611686018427387904"));
+    check("f = power(double, 63)\nreturn f(1)", Ok("9223372036854775808"));
+    check("return invert(-9223372036854775808)", Ok("9223372036854775808"));
+    check("return add(9223372036854775807, 1)", Ok("9223372036854775808"));
+    check("return divide(-9223372036854775808, -1)", Ok("9223372036854775808"));
     let big = "b = multiply(9223372036854775807, 9223372036854775807)\n";
     for (call, wanted) in [
         ("b", "85070591730234615847396907784232501249"),
         ("subtract(b, b)", "0"),
-        (
-            "halve(invert(b))",
-            "-42535295865117307923698453892116250625",
-        ),
-        (
-            "divide(b, invert(9223372036854775806))",
-            "-9223372036854775809",
-        ),
+        ("halve(invert(b))", "-42535295865117307923698453892116250625"),
+        ("divide(b, invert(9223372036854775806))", "-9223372036854775809"),
         ("divide(invert(b), b)", "-1"),
         ("divide(ONE, b)", "0"),
         ("even(b)", "false"),
         ("even(increment(b))", "true"),
         ("sign((b, invert(b)))", r#"{"tuple":[1,-1]}"#),
-        (
-            "crement(invert(b))",
-            "-85070591730234615847396907784232501250",
-        ),
+        ("crement(invert(b))", "-85070591730234615847396907784232501250"),
         ("decrement(b)", "85070591730234615847396907784232501248"),
         ("positive(b)", "true"),
         ("flip(b)", "false"),
         ("greater(b, ONE)", "true"),
         ("greater(invert(b), b)", "false"),
-        (
-            "equality(b, multiply(9223372036854775807, 9223372036854775807))",
-            "true",
-        ),
+        ("equality(b, multiply(9223372036854775807, 9223372036854775807))", "true"),
         ("equality(b, ONE)", "false"),
-        (
-            "maximum((ONE, b, TWO))",
-            "85070591730234615847396907784232501249",
-        ),
+        ("maximum((ONE, b, TWO))", "85070591730234615847396907784232501249"),
         (
             "order((b, ONE, invert(b)), identity)",
             r#"{"tuple":[-85070591730234615847396907784232501249,1,85070591730234615847396907784232501249]}"#,
         ),
-        (
-            "intersection(b, invert(255))",
-            "85070591730234615847396907784232501249",
-        ),
+        ("intersection(b, invert(255))", "85070591730234615847396907784232501249"),
         ("intersection(invert(b), 255)", "255"),
         (
             "totuple(insert(b, insert(invert(b), initset(7))))",
@@ -332,10 +242,7 @@ fn integers_beyond_64_bits() {
             "manhattan(initset((b, ZERO)), initset((ONE, ZERO)))",
             "85070591730234615847396907784232501248",
         ),
-        (
-            "uppermost(shift(asindices(I), (b, ZERO)))",
-            "85070591730234615847396907784232501249",
-        ),
+        ("uppermost(shift(asindices(I), (b, ZERO)))", "85070591730234615847396907784232501249"),
     ] {
         check(&format!("{big}return {call}"), Ok(wanted));
     }
@@ -351,10 +258,7 @@ fn integers_beyond_64_bits() {
         ("greater(b, I)", Fault::TypeError),
         ("power(identity, b)", Fault::RecursionError),
         // Each squaring doubles the length.
-        (
-            "power(fork(multiply, identity, identity), 60)",
-            Fault::Memory,
-        ),
+        ("power(fork(multiply, identity, identity), 60)", Fault::Memory),
     ] {
         let call = if call.ends_with("60)") {
             format!("f = {call}\nreturn f(b)")
@@ -386,14 +290,8 @@ fn integers_beyond_64_bits_are_written_in_programs() {
         let call = call.replace('A', ten_to_20);
         check(&format!("return {call}"), Ok(wanted));
     }
-    check(
-        "return canvas(ZERO, (9223372036854775808, ONE))",
-        Err(Fault::Memory),
-    );
-    check(
-        "f = 9223372036854775808\nreturn f(I)",
-        Err(Fault::TypeError),
-    );
+    check("return canvas(ZERO, (9223372036854775808, ONE))", Err(Fault::Memory));
+    check("f = 9223372036854775808\nreturn f(I)", Err(Fault::TypeError));
 }
 
 #[test]
@@ -427,19 +325,10 @@ fn forms_that_do_not_pack() {
         "return replace(I, ONE, None)",
         Ok(r#"{"tuple":[{"tuple":[null,2,3]},{"tuple":[4,5,6]}]}"#),
     );
-    check(
-        "return fill(I, 1000, initset((0, 1)))",
-        Ok(r#"{"grid":[[1,1000,3],[4,5,6]]}"#),
-    );
+    check("return fill(I, 1000, initset((0, 1)))", Ok(r#"{"grid":[[1,1000,3],[4,5,6]]}"#));
     check("return mostcolor(canvas(None, (2, 2)))", Ok("null"));
-    check(
-        "return size(objects(replace(I, ONE, None), T, F, F))",
-        Ok("5"),
-    );
-    check(
-        "return shift(initset((3, (0, 1))), (5000, 70000))",
-        Ok(r#"{"obj":[[3,5000,70001]]}"#),
-    );
+    check("return size(objects(replace(I, ONE, None), T, F, F))", Ok("5"));
+    check("return shift(initset((3, (0, 1))), (5000, 70000))", Ok(r#"{"obj":[[3,5000,70001]]}"#));
     check(
         "return box(shift(asindices(I), (3000, 0)))",
         Ok(r#"{"idx":[[3000,0],[3000,1],[3000,2],[3001,0],[3001,1],[3001,2]]}"#),

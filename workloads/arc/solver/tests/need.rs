@@ -83,28 +83,18 @@ fn problems(folder: &Path) -> Vec<Problem> {
 fn check(what: &str, workload: &GridPrograms, problems: &[Problem]) {
     let (peak, solution) = measured(workload, problems);
     let most = |bytes: fn(&Need) -> u64| {
-        let said = problems
-            .iter()
-            .map(|p| workload.need(&workload.size(p), DeviceKind::Cpu));
-        said.map(|need| bytes(&need))
-            .max()
-            .expect("there are problems") as i64
+        let said = problems.iter().map(|p| workload.need(&workload.size(p), DeviceKind::Cpu));
+        said.map(|need| bytes(&need)).max().expect("there are problems") as i64
     };
     let (said, local) = (most(Need::total_bytes), workload.local_bytes() as i64);
     eprintln!("{what}: {said} and {local} kept said, {peak} taken; {solution} of them the answer");
-    assert!(
-        peak <= said + local,
-        "{what}: {peak} bytes taken, {said} + {local} said"
-    );
+    assert!(peak <= said + local, "{what}: {peak} bytes taken, {said} + {local} said");
     let said_of_solution = most(|need| need.solution_bytes);
     assert!(
         solution <= said_of_solution,
         "{what}: {solution} bytes of results, {said_of_solution} said"
     );
-    assert!(
-        said <= 2 * peak,
-        "{what}: {said} bytes said, only {peak} taken"
-    );
+    assert!(said <= 2 * peak, "{what}: {said} bytes said, only {peak} taken");
 }
 
 /// Counters are for the whole process, so there is one test.

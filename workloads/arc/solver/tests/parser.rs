@@ -9,18 +9,12 @@ fn value(text: &str) -> String {
     let library = Library::new(parsed.programs);
     let grid = Grid::from_rows(&[vec![1, 2]]).expect("a grid");
     let results = evaluate(&library, &grid, Order::Cpython, Limits::default());
-    results[0]
-        .as_ref()
-        .map_or_else(|f| f.name().to_string(), encode)
+    results[0].as_ref().map_or_else(|f| f.name().to_string(), encode)
 }
 
 /// The first error of a file, as it is shown.
 fn error(text: &str) -> String {
-    parse("test.py", text)
-        .errors
-        .first()
-        .expect("an error")
-        .to_string()
+    parse("test.py", text).errors.first().expect("an error").to_string()
 }
 
 #[test]
@@ -35,18 +29,9 @@ fn styles() {
         value("def s(I): \r\n    return (I, (1, 2), T, None)\r\n"),
         r#"{"tuple":[{"grid":[[1,2]]},{"tuple":[1,2]},true,null]}"#
     );
-    assert_eq!(
-        value("def s(I):\n    return compose(size, first)(I)\n"),
-        "2"
-    );
-    assert_eq!(
-        value("def s(I):\n    return ((I))\n"),
-        r#"{"grid":[[1,2]]}"#
-    );
-    assert_eq!(
-        value("def s(I):\n    add = I\n    return add\n"),
-        r#"{"grid":[[1,2]]}"#
-    );
+    assert_eq!(value("def s(I):\n    return compose(size, first)(I)\n"), "2");
+    assert_eq!(value("def s(I):\n    return ((I))\n"), r#"{"grid":[[1,2]]}"#);
+    assert_eq!(value("def s(I):\n    add = I\n    return add\n"), r#"{"grid":[[1,2]]}"#);
     assert_eq!(value("def s(I):\n    return add(I)\n"), "TypeError");
     assert_eq!(value("def s(I):\n    return ONE(I)\n"), "TypeError");
     assert_eq!(value("def s(I):\n    return 5\n"), "5");
@@ -85,27 +70,18 @@ fn reasons() {
         "2:12: `s` calls itself; programs are straight lines"
     );
     assert_eq!(reason("def s(I):\n    x = I\n"), "1:5: no `return`");
-    assert_eq!(
-        reason("def s(I):\n    return I\n    x = I\n"),
-        "3:5: nothing may follow `return`"
-    );
+    assert_eq!(reason("def s(I):\n    return I\n    x = I\n"), "3:5: nothing may follow `return`");
     let refused = "2:12: not a decimal integer, or too long for one";
     let n_digits = |n: usize| format!("def s(I):\n    return {}\n", "9".repeat(n));
     assert_eq!(parse("s.py", &n_digits(4300)).errors, []);
     assert_eq!(reason(&n_digits(4301)), refused);
     assert_eq!(reason("def s(I):\n    return 0x1F\n"), refused);
-    assert_eq!(
-        reason("def s(I):\n    return I + I\n"),
-        "2:14: expected the end of the line"
-    );
+    assert_eq!(reason("def s(I):\n    return I + I\n"), "2:14: expected the end of the line");
     assert_eq!(
         reason("def s(I, J):\n    return I\n"),
         "1:8: expected `)`: a program has one argument, or S, I and C"
     );
-    assert_eq!(
-        reason("x = 3\n"),
-        "1:1: expected `def`, an import or a comment"
-    );
+    assert_eq!(reason("x = 3\n"), "1:1: expected `def`, an import or a comment");
     assert_eq!(
         reason("def s(I):\n    return NEGONE\n"),
         "2:12: unknown name `NEGONE`; did you mean `NEG_ONE`?"
@@ -152,12 +128,7 @@ def b(I):
     let counts = Library::new(parse("test.py", text).programs).counts();
     assert_eq!((counts.n_programs, counts.n_statements), (2, 6));
     assert_eq!(
-        (
-            counts.n_distinct,
-            counts.n_shared,
-            counts.n_folded,
-            counts.n_dropped
-        ),
+        (counts.n_distinct, counts.n_shared, counts.n_folded, counts.n_dropped),
         (3, 1, 0, 2)
     );
 }
@@ -169,17 +140,8 @@ fn of_a_long_line_only_what_is_around_the_mistake_is_shown() {
     let shown = error(&text);
     let lines: Vec<&str> = shown.lines().collect();
     assert_eq!(lines.len(), 4, "{shown}");
-    assert!(
-        lines[0].starts_with("test.py:2:17: unknown name `éééé"),
-        "{shown}"
-    );
-    assert!(
-        lines.iter().all(|line| line.chars().count() < 250),
-        "{shown}"
-    );
-    assert!(
-        lines[2].starts_with("2 |     x = vmirror(ééé") && lines[2].ends_with("é…"),
-        "{shown}"
-    );
+    assert!(lines[0].starts_with("test.py:2:17: unknown name `éééé"), "{shown}");
+    assert!(lines.iter().all(|line| line.chars().count() < 250), "{shown}");
+    assert!(lines[2].starts_with("2 |     x = vmirror(ééé") && lines[2].ends_with("é…"), "{shown}");
     assert!(lines[3].starts_with("  |                 ^^^"), "{shown}");
 }

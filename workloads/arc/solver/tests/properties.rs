@@ -23,10 +23,7 @@ fn f(name: &str, args: &[Value]) -> Value {
 /// Straight-line programs of random calls on random earlier values.
 fn programs() -> impl Strategy<Value = String> {
     proptest::collection::vec(
-        (
-            0..160usize,
-            [0u32..1000, 0u32..1000, 0u32..1000, 0u32..1000],
-        ),
+        (0..160usize, [0u32..1000, 0u32..1000, 0u32..1000, 0u32..1000]),
         1..14,
     )
     .prop_map(|calls| {
@@ -54,27 +51,17 @@ fn programs() -> impl Strategy<Value = String> {
 }
 
 fn parsed(bodies: &[String]) -> Vec<Program> {
-    let text: String = bodies
-        .iter()
-        .enumerate()
-        .map(|(k, b)| format!("def p{k}(I):\n{b}"))
-        .collect();
+    let text: String =
+        bodies.iter().enumerate().map(|(k, b)| format!("def p{k}(I):\n{b}")).collect();
     let parsed = parse("random.py", &text);
     assert!(parsed.errors.is_empty(), "{}", parsed.errors[0]);
     parsed.programs
 }
 
 fn outcomes(library: &Library, grid: &Grid, order: Order) -> Vec<String> {
-    let limits = Limits {
-        work_max: 20_000,
-        bytes_max: 1 << 22,
-        ..Limits::default()
-    };
+    let limits = Limits { work_max: 20_000, bytes_max: 1 << 22, ..Limits::default() };
     let results = evaluate(library, grid, order, limits);
-    results
-        .iter()
-        .map(|r| r.as_ref().map_or_else(|f| f.name().to_string(), encode))
-        .collect()
+    results.iter().map(|r| r.as_ref().map_or_else(|f| f.name().to_string(), encode)).collect()
 }
 
 proptest! {

@@ -44,10 +44,8 @@ fn random_programs_give_what_python_gives() {
     }
     let is_skipped = given.is_empty() && std::env::var_os("CI").is_some();
     assert!(!is_skipped, "there is no implementation to compare with");
-    let n_different: usize = given
-        .iter()
-        .map(|(dialect, folder)| compare(*dialect, folder, n_calls))
-        .sum();
+    let n_different: usize =
+        given.iter().map(|(dialect, folder)| compare(*dialect, folder, n_calls)).sum();
     assert_eq!(n_different, 0, "calls differ from Python's");
 }
 
@@ -66,11 +64,7 @@ struct Call {
 /// The number of calls that give something else than in Python.
 #[expect(clippy::print_stderr, reason = "seeds and differences are to be read")]
 fn compare(dialect: Dialect, folder: &Path, n_calls: usize) -> usize {
-    let now = || {
-        SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .expect("a time")
-    };
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("a time");
     let seed = number("SWATHE_REFERENCE_SEED").unwrap_or_else(|| now().as_secs() as usize);
     eprintln!("{}: SWATHE_REFERENCE_SEED={seed}", dialect.name());
     let mut calls = Vec::with_capacity(n_calls);
@@ -83,9 +77,8 @@ fn compare(dialect: Dialect, folder: &Path, n_calls: usize) -> usize {
         grow(&mut dice, &mut calls);
     }
     let answers = python(folder, &calls, 0);
-    let differs: Vec<usize> = (0..calls.len())
-        .filter(|&k| !is_same(&calls[k], &answers[k]))
-        .collect();
+    let differs: Vec<usize> =
+        (0..calls.len()).filter(|&k| !is_same(&calls[k], &answers[k])).collect();
     // A result that depends on the addresses of functions differs between processes.
     let again: Vec<&Call> = differs.iter().map(|&k| &calls[k]).collect();
     let mut is_fixed = vec![true; differs.len()];
@@ -108,11 +101,7 @@ fn compare(dialect: Dialect, folder: &Path, n_calls: usize) -> usize {
         let shown = |text: &str| text.chars().take(2000).collect::<String>();
         let here = shown(&format!("{:?}", call.outcome));
         let there = shown(&answer.to_string());
-        eprintln!(
-            "{}{}\nPython: {there}\nhere:   {here}\n",
-            call.text,
-            rows(&call.grid)
-        );
+        eprintln!("{}{}\nPython: {there}\nhere:   {here}\n", call.text, rows(&call.grid));
     }
     let count = |has: fn(&Json) -> bool| answers.iter().filter(|answer| has(answer)).count();
     eprintln!(
@@ -122,10 +111,7 @@ fn compare(dialect: Dialect, folder: &Path, n_calls: usize) -> usize {
         count(|answer| answer["error"].is_string()),
         count(|answer| answer["skip"].is_string()),
         is_fixed.iter().filter(|is_fixed| !**is_fixed).count(),
-        calls
-            .iter()
-            .filter(|call| matches!(call.outcome, Err(fault) if fault.is_limit()))
-            .count(),
+        calls.iter().filter(|call| matches!(call.outcome, Err(fault) if fault.is_limit())).count(),
         differs.len(),
     );
     differs.len()
@@ -161,9 +147,8 @@ fn grow(dice: &mut Dice, calls: &mut Vec<Call>) {
                 names.join(", ")
             )
         };
-        let all: Vec<String> = (lines.iter().enumerate())
-            .map(|(k, line)| text(&format!("p{k}"), line))
-            .collect();
+        let all: Vec<String> =
+            (lines.iter().enumerate()).map(|(k, line)| text(&format!("p{k}"), line)).collect();
         let parsed = parse_in("random.py", &all.concat(), dice.dialect);
         assert_eq!(parsed.errors, [], "random programs are well formed");
         let library = Library::new(parsed.programs);
@@ -186,10 +171,7 @@ fn grow(dice: &mut Dice, calls: &mut Vec<Call>) {
         if working.is_empty() {
             break;
         }
-        kept.push(format!(
-            "    x{n_lines} = {}\n",
-            lines[*dice.pick(&working)]
-        ));
+        kept.push(format!("    x{n_lines} = {}\n", lines[*dice.pick(&working)]));
     }
 }
 
@@ -230,9 +212,7 @@ fn line(dice: &mut Dice, n_lines: usize) -> String {
 }
 
 fn rows(grid: &Grid) -> Json {
-    grid.rows()
-        .map(|row| row.iter().copied().collect::<Json>())
-        .collect()
+    grid.rows().map(|row| row.iter().copied().collect::<Json>()).collect()
 }
 
 /// What Python gives for these calls, with other addresses for each number of moved functions.
@@ -285,11 +265,7 @@ fn write(value: &Value, out: &mut String) {
         value => match value.elements() {
             None => *out += "f",
             Some(elements) => {
-                let [open, close] = if value.is_tuple() {
-                    ['(', ')']
-                } else {
-                    ['{', '}']
-                };
+                let [open, close] = if value.is_tuple() { ['(', ')'] } else { ['{', '}'] };
                 out.push(open);
                 for element in &elements {
                     write(element, out);

@@ -31,18 +31,12 @@ fn there_are_enough() {
 
 #[test]
 fn the_crate_holds_every_file() {
-    let held: Vec<&str> = swathe_arc::samples::TASKS
-        .iter()
-        .map(|(name, _)| *name)
-        .collect();
+    let held: Vec<&str> = swathe_arc::samples::TASKS.iter().map(|(name, _)| *name).collect();
     let files: Vec<String> = tasks().into_iter().map(|task| task.name).collect();
     assert_eq!(held, files);
     let combined: serde_json::Value =
         serde_json::from_str(&swathe_arc::samples::tasks_json()).expect("JSON");
-    assert_eq!(
-        combined.as_object().map(|tasks| tasks.len()),
-        Some(held.len())
-    );
+    assert_eq!(combined.as_object().map(|tasks| tasks.len()), Some(held.len()));
 }
 
 #[test]
@@ -66,19 +60,13 @@ fn every_task_is_solved_by_its_own_program() {
     let library = library();
     for task in tasks() {
         let name = format!("solve_{}", task.name);
-        let program = library
-            .position(&name)
-            .unwrap_or_else(|| panic!("no {name}"));
+        let program = library.position(&name).unwrap_or_else(|| panic!("no {name}"));
         let mut evaluator = Evaluator::new(&library, Order::Cpython, Limits::default());
         for sample in task.train.iter().chain(&task.test) {
             evaluator.run_some(&sample.input, [program], |_, result| {
                 let output = result.unwrap_or_else(|fault| panic!("{name}: {fault}"));
                 let expected = sample.output.as_ref().expect("an answer");
-                assert!(
-                    score(output, expected).equal,
-                    "{name} gives {}",
-                    encode(output)
-                );
+                assert!(score(output, expected).equal, "{name} gives {}", encode(output));
             });
         }
     }
@@ -131,17 +119,12 @@ fn outputs_that_are_not_kept_are_still_known() {
 #[test]
 fn merged_is_one_by_one() {
     let (merged, tasks) = (library(), tasks());
-    let alone: Vec<Library> = programs()
-        .programs
-        .into_iter()
-        .map(|program| Library::new(vec![program]))
-        .collect();
+    let alone: Vec<Library> =
+        programs().programs.into_iter().map(|program| Library::new(vec![program])).collect();
     for order in [Order::Cpython, Order::Sorted] {
         let mut together = Evaluator::new(&merged, order, Limits::default());
-        let mut apart: Vec<Evaluator> = alone
-            .iter()
-            .map(|library| Evaluator::new(library, order, Limits::default()))
-            .collect();
+        let mut apart: Vec<Evaluator> =
+            alone.iter().map(|library| Evaluator::new(library, order, Limits::default())).collect();
         for input in inputs(&tasks) {
             let mut outcomes = Vec::new();
             together.run(input, |_, result| outcomes.push(shown(result)));
@@ -174,17 +157,11 @@ fn tasks() -> Vec<Task> {
         let name = path.file_stem().expect("a name").to_string_lossy();
         Task::from_json(&name, &fs::read_to_string(path).expect("a readable task"))
     };
-    paths
-        .iter()
-        .map(|path| task(path).expect("a valid task"))
-        .collect()
+    paths.iter().map(|path| task(path).expect("a valid task")).collect()
 }
 
 fn inputs(tasks: &[Task]) -> impl Iterator<Item = &Grid> {
-    tasks
-        .iter()
-        .flat_map(|task| task.train.iter().chain(&task.test))
-        .map(|sample| &sample.input)
+    tasks.iter().flat_map(|task| task.train.iter().chain(&task.test)).map(|sample| &sample.input)
 }
 
 fn shown(result: Result<&Value, &Fault>) -> String {

@@ -69,9 +69,8 @@ fn sorting_by_sets() {
             let mut random = Random(seed * 2 + 1);
             let n = [5, 63, 64, 65, 100, 200, 500, 1000][seed as usize % 8];
             let n_values = [3, 6, 12][seed as usize % 3];
-            let mut sets: Vec<Vec<i64>> = (0..n)
-                .map(|_| (0..n_values).filter(|_| random.below(3) > 0).collect())
-                .collect();
+            let mut sets: Vec<Vec<i64>> =
+                (0..n).map(|_| (0..n_values).filter(|_| random.below(3) > 0).collect()).collect();
             if seed % 4 == 0 {
                 // Long runs, so that the merges gallop.
                 sets.sort_by_key(Vec::len);
@@ -107,21 +106,13 @@ fn sorting_by_sets() {
             .map(ascending)
             .collect::<Vec<_>>()
             .join(", ");
-        assert_eq!(
-            format!("{:08x}", crc32(format!("[{shown}]").as_bytes())),
-            *wanted,
-            "case {k}"
-        );
+        assert_eq!(format!("{:08x}", crc32(format!("[{shown}]").as_bytes())), *wanted, "case {k}");
     }
 }
 
 fn ascending(set: &Value) -> String {
-    let mut items: Vec<i64> = set
-        .elements()
-        .expect("a set")
-        .iter()
-        .filter_map(Value::as_int)
-        .collect();
+    let mut items: Vec<i64> =
+        set.elements().expect("a set").iter().filter_map(Value::as_int).collect();
     items.sort_unstable();
     format!("{items:?}")
 }
@@ -151,11 +142,7 @@ fn piped(
     let output = child.wait_with_output()?;
     writer.join().expect("the cases were written");
     assert!(output.status.success(), "python3 failed");
-    Ok(String::from_utf8(output.stdout)
-        .expect("text")
-        .lines()
-        .map(String::from)
-        .collect())
+    Ok(String::from_utf8(output.stdout).expect("text").lines().map(String::from).collect())
 }
 
 struct Case {
@@ -169,15 +156,9 @@ impl Case {
     fn new(seed: u64) -> Case {
         let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         let kind = random.below(8);
-        let sizes = [
-            1, 2, 3, 4, 5, 6, 9, 18, 19, 20, 33, 60, 76, 77, 78, 130, 307, 320,
-        ];
+        let sizes = [1, 2, 3, 4, 5, 6, 9, 18, 19, 20, 33, 60, 76, 77, 78, 130, 307, 320];
         let size = |random: &mut Random| {
-            let most = if random.below(12) == 0 {
-                sizes.len()
-            } else {
-                12
-            };
+            let most = if random.below(12) == 0 { sizes.len() } else { 12 };
             sizes[random.below(most)]
         };
         let n = size(&mut random);
@@ -187,11 +168,8 @@ impl Case {
         // A part of the first list again, so that intersections and differences are not trivial.
         let from = random.below(n);
         b.extend_from_slice(&a[from..]);
-        let v = if random.below(2) == 0 {
-            a[random.below(n)].clone()
-        } else {
-            random.value(kind, 2)
-        };
+        let v =
+            if random.below(2) == 0 { a[random.below(n)].clone() } else { random.value(kind, 2) };
         let text = format!("([{}], [{}], {})", texts(&a), texts(&b), v.text);
         let [a, b] = [a, b].map(|l| l.into_iter().map(|m| m.value).collect());
         let v = v.value;
@@ -232,11 +210,7 @@ impl Case {
 }
 
 fn list(values: &[Value]) -> String {
-    values
-        .iter()
-        .map(python_text)
-        .collect::<Vec<_>>()
-        .join(", ")
+    values.iter().map(python_text).collect::<Vec<_>>().join(", ")
 }
 
 /// Python's `repr`.
@@ -264,10 +238,7 @@ struct RunOrigin {
 }
 
 fn texts(made: &[RunOrigin]) -> String {
-    made.iter()
-        .map(|m| m.text.clone())
-        .collect::<Vec<_>>()
-        .join(", ")
+    made.iter().map(|m| m.text.clone()).collect::<Vec<_>>().join(", ")
 }
 
 /// A multiplicative generator; the cases must be the same everywhere.
@@ -275,10 +246,8 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, n: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) % n as u64) as usize
     }
 
@@ -288,11 +257,7 @@ impl Random {
 
     /// Places, cells and wild mixtures; packed and general forms.
     fn value(&mut self, kind: usize, depth: usize) -> RunOrigin {
-        let kind = if kind == 7 || depth == 0 {
-            self.below(7)
-        } else {
-            kind
-        };
+        let kind = if kind == 7 || depth == 0 { self.below(7) } else { kind };
         let value = match kind {
             0 => Value::Pair(self.int(-2, 31) as i32, self.int(-2, 31) as i32),
             1 => Value::Cell(
@@ -311,10 +276,7 @@ impl Random {
             },
             _ => Value::Int(self.int(0, 100)),
         };
-        RunOrigin {
-            text: python_text(&value),
-            value,
-        }
+        RunOrigin { text: python_text(&value), value }
     }
 
     fn container(&mut self, is_set: bool, depth: usize) -> RunOrigin {
@@ -324,10 +286,7 @@ impl Random {
         let values = items.iter().map(|m| m.value.clone()).collect();
         if is_set {
             let text = format!("frozenset([{}])", texts(&items));
-            return RunOrigin {
-                value: Value::set(values).expect("a set"),
-                text,
-            };
+            return RunOrigin { value: Value::set(values).expect("a set"), text };
         }
         let comma = if n == 1 { "," } else { "" };
         RunOrigin {

@@ -12,12 +12,8 @@ use swathe_arc::{Dialect, Evaluator, Library, Limits, Order, encode, parse, set_
 
 #[test]
 fn outputs_are_those_of_python() {
-    let from_outside = [
-        "SWATHE_SOLVER_EXPECTED",
-        "SWATHE_SOLVER_FILE",
-        "SWATHE_ARC_TASKS",
-    ]
-    .map(|name| std::env::var_os(name).map(PathBuf::from));
+    let from_outside = ["SWATHE_SOLVER_EXPECTED", "SWATHE_SOLVER_FILE", "SWATHE_ARC_TASKS"]
+        .map(|name| std::env::var_os(name).map(PathBuf::from));
     if let [Some(expected), Some(file), Some(tasks)] = from_outside {
         check(&expected, &file, tasks);
         return;
@@ -75,10 +71,7 @@ fn check(expected: &Path, file: &Path, tasks: PathBuf) -> Dialect {
         if got != wanted {
             let short = |text: &str| text.chars().take(200).collect::<String>();
             let (got, wanted) = (short(&got), short(&wanted));
-            differences.push(format!(
-                "{name} {}: wanted {wanted}, got {got}",
-                line["sample"]
-            ));
+            differences.push(format!("{name} {}: wanted {wanted}, got {got}", line["sample"]));
         }
     }
     let n_different = differences.len();

@@ -176,14 +176,13 @@ impl ArrayInput {
     /// If the item cannot be read.
     pub fn load(&self, item: usize) -> Result<Array, ArrayFailure> {
         let unreadable = |message: String| ArrayFailure::Unreadable { message };
-        self.header(item)
-            .map_err(|fault| unreadable(fault.to_owned()))?;
+        self.header(item).map_err(|fault| unreadable(fault.to_owned()))?;
         let place = self.index.place(item);
         match &self.files[place.file as usize] {
             OpenFile::Npy(path) => npy::load(path).map_err(|error| unreadable(error.to_string())),
-            OpenFile::Npz(npz) => npz
-                .read(&self.names()[item])
-                .map_err(|error| unreadable(error.to_string())),
+            OpenFile::Npz(npz) => {
+                npz.read(&self.names()[item]).map_err(|error| unreadable(error.to_string()))
+            }
             OpenFile::Parquet(file) => file.load(place.member.into()).map_err(unreadable),
         }
     }
@@ -207,10 +206,8 @@ impl ArrayInput {
                 Ok(None)
             }
             Some("npz") => {
-                let npz = Npz::open(path).map_err(|source| ArrayInputError::Npz {
-                    path: path.to_owned(),
-                    source,
-                })?;
+                let npz = Npz::open(path)
+                    .map_err(|source| ArrayInputError::Npz { path: path.to_owned(), source })?;
                 let seed = stored_seed(&npz);
                 for (member, name) in (0..).zip(npz.names().iter()) {
                     if seed.is_some() && name == SEED_MEMBER {
@@ -224,16 +221,10 @@ impl ArrayInput {
                 self.files.push(OpenFile::Npz(npz));
                 Ok(seed)
             }
-            Some("parquet") => {
-                self.open_parquet(path, column)
-                    .map_err(|source| ArrayInputError::Parquet {
-                        path: path.to_owned(),
-                        source,
-                    })
-            }
-            _ => Err(ArrayInputError::UnknownFormat {
-                path: path.to_owned(),
-            }),
+            Some("parquet") => self
+                .open_parquet(path, column)
+                .map_err(|source| ArrayInputError::Parquet { path: path.to_owned(), source }),
+            _ => Err(ArrayInputError::UnknownFormat { path: path.to_owned() }),
         }
     }
 
@@ -256,9 +247,7 @@ impl ArrayInput {
             let opened = ListColumn::open(path, Some(&column))?.with_shapes("shape")?;
             // Results of several element types have a column each: a row that is null in one column
             // has its data in another.
-            self.survey(opened, |item| {
-                is_one || item.shape != Err(ItemError::NullList)
-            })?;
+            self.survey(opened, |item| is_one || item.shape != Err(ItemError::NullList))?;
         }
         if !is_one {
             let mut in_order: Vec<usize> = (0..self.index.len()).collect();
@@ -285,10 +274,8 @@ impl ArrayInput {
                 self.index.push(item.name, header, Place { file, member });
             }
         })?;
-        self.files.push(OpenFile::Parquet(Box::new(ParquetFile {
-            column,
-            reading: Mutex::default(),
-        })));
+        self.files
+            .push(OpenFile::Parquet(Box::new(ParquetFile { column, reading: Mutex::default() })));
         Ok(())
     }
 }
@@ -344,11 +331,7 @@ impl ParquetFile {
         // batch.
         let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
         let reading = &mut *reading;
-        if let Some(batch) = reading
-            .kept
-            .iter()
-            .find(|batch| batch.rows().contains(&row))
-        {
+        if let Some(batch) = reading.kept.iter().find(|batch| batch.rows().contains(&row)) {
             return Ok(Arc::clone(batch));
         }
         let is_near = |batches: &Batches| {
@@ -365,10 +348,7 @@ impl ParquetFile {
                     reading.batches = None;
                     return Err(match ended {
                         Some(Err(error)) => error,
-                        _ => ListColumnError::RowOutOfRange {
-                            row,
-                            n_rows: self.column.n_rows(),
-                        },
+                        _ => ListColumnError::RowOutOfRange { row, n_rows: self.column.n_rows() },
                     });
                 }
             };

@@ -116,10 +116,8 @@ impl Limits {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(FolderError::Read { path, source }),
         };
-        let limits = serde_json::from_str(&text).map_err(|error| FolderError::Damaged {
-            path,
-            reason: error.to_string(),
-        })?;
+        let limits = serde_json::from_str(&text)
+            .map_err(|error| FolderError::Damaged { path, reason: error.to_string() })?;
         Ok(Some(limits))
     }
 }
@@ -133,11 +131,8 @@ fn json_text(value: &impl Serialize) -> String {
 /// The path in the user's cache folder, beside the measured costs; `None` if there is no such
 /// folder.
 fn cache_path() -> Option<PathBuf> {
-    let absolute = |name: &str| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
+    let absolute =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
     Some(cache.join("swathe").join(Limits::NAME))
 }
@@ -176,10 +171,7 @@ fn best_of(time: Duration, mut trial: impl FnMut()) -> Duration {
 fn thread_time() -> Duration {
     #[cfg(unix)]
     {
-        let mut time = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: the call writes one timespec, which is a local variable.
         if unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) } == 0 {
             return Duration::new(time.tv_sec as u64, time.tv_nsec as u32);
@@ -192,11 +184,7 @@ fn thread_time() -> Duration {
 /// Billions of operations per second; a product of n × n matrices is 2 n³ operations.
 fn product<T: Float + From<f32> + Default>() -> f64 {
     const N: usize = Limits::SIDE * Limits::SIDE;
-    let shape = ProductShape {
-        n_rows: Limits::SIDE,
-        n_inner: Limits::SIDE,
-        n_cols: Limits::SIDE,
-    };
+    let shape = ProductShape { n_rows: Limits::SIDE, n_inner: Limits::SIDE, n_cols: Limits::SIDE };
     // Small whole numbers, because some processors multiply subnormal numbers slowly.
     let operand: Vec<T> = (0..N).map(|k| T::from((k % 7) as f32 - 3.0)).collect();
     let mut out = vec![T::default(); N];

@@ -104,10 +104,7 @@ impl ArrayRows {
     /// Records for every product the extent over which it sums. The result does not show that
     /// extent, but the amount of work depends on it.
     pub fn with_inner(self, extent: InnerExtent) -> ArrayRows {
-        ArrayRows {
-            inner_of: Some(extent),
-            ..self
-        }
+        ArrayRows { inner_of: Some(extent), ..self }
     }
 
     /// Stores the seed with which the data are XORed, so that the table alone is enough to restore
@@ -134,9 +131,7 @@ pub(crate) fn result_table(path: &Path) -> Result<Option<ResultTable>, ListColum
         let dtype = rest.and_then(|rest| rest.strip_prefix('_'));
         rest == Some("") || dtype.is_some_and(|name| Dtype::from_numpy_name(name).is_some())
     };
-    let data = columns
-        .iter()
-        .filter(|(name, dtype)| dtype.is_some() && is_data(name));
+    let data = columns.iter().filter(|(name, dtype)| dtype.is_some() && is_data(name));
     let data: Vec<String> = data.map(|(name, _)| name.clone()).collect();
     if data.is_empty() || !["row", "name", "dtype", "shape"].into_iter().all(has) {
         return Ok(None);
@@ -144,13 +139,8 @@ pub(crate) fn result_table(path: &Path) -> Result<Option<ResultTable>, ListColum
     let unreadable = |error: FolderError| ListColumnError::Io(std::io::Error::other(error));
     let table = TableReader::open(path).map_err(unreadable)?;
     let field = table.builder.schema().field_with_name(&data[0]).cloned();
-    let seed = field
-        .ok()
-        .and_then(|field| field.metadata().get(SEED_KEY)?.parse().ok());
-    Ok(Some(ResultTable {
-        columns: data,
-        seed,
-    }))
+    let seed = field.ok().and_then(|field| field.metadata().get(SEED_KEY)?.parse().ok());
+    Ok(Some(ResultTable { columns: data, seed }))
 }
 
 fn extent() -> Field {
@@ -231,11 +221,7 @@ impl Rows for ArrayRows {
                 "the extent that a product sums over; null for other operations",
             )
             .with_nullable(true),
-            described(
-                "n_nan",
-                DataType::UInt64,
-                "elements that are NaN where no operand was",
-            ),
+            described("n_nan", DataType::UInt64, "elements that are NaN where no operand was"),
         ];
         let data = self.columns.iter();
         fields.extend(data.map(|column| column.field(self.columns.len() > 1, self.seed)));
@@ -298,11 +284,7 @@ mod tests {
     use swathe::array::Array;
 
     fn answer(array: Array) -> Answer {
-        Answer {
-            array,
-            n_nan: 0,
-            error_max: 0.0,
-        }
+        Answer { array, n_nan: 0, error_max: 0.0 }
     }
 
     #[test]
@@ -319,24 +301,15 @@ mod tests {
             assert_eq!(rows.append(index, &answer(array)), 1);
         }
         let schema = rows.schema();
-        let names: Vec<&str> = schema.fields()[5..]
-            .iter()
-            .map(|f| f.name().as_str())
-            .collect();
+        let names: Vec<&str> = schema.fields()[5..].iter().map(|f| f.name().as_str()).collect();
         assert_eq!(names, ["data_float32", "data_float64"]);
         assert_eq!(schema.field(5).metadata()[SEED_KEY], "7");
         let columns = rows.take();
         let (singles, doubles) = (columns[5].as_list::<i64>(), columns[6].as_list::<i64>());
-        assert_eq!(
-            singles.value(0).as_primitive::<Float32Type>().values(),
-            &[1.5, -0.0]
-        );
+        assert_eq!(singles.value(0).as_primitive::<Float32Type>().values(), &[1.5, -0.0]);
         assert!(singles.is_null(1) && singles.is_null(2) && doubles.is_null(0));
         assert!(doubles.value(1).is_empty());
-        assert_eq!(
-            doubles.value(2).as_primitive::<Float64Type>().values(),
-            &[2.5]
-        );
+        assert_eq!(doubles.value(2).as_primitive::<Float64Type>().values(), &[2.5]);
         assert_eq!(columns[1].as_string::<i32>().value(2), "float64");
         assert_eq!(rows.take()[5].len(), 0);
     }

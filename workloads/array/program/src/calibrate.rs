@@ -71,19 +71,12 @@ fn measure(
     let source = Source::from_vec(&sample.workload, items);
     let mut costs = settings.costs.clone();
     for _ in 0..2 {
-        let settings = Settings {
-            costs,
-            ..settings.clone()
-        };
-        let report = swathe::run(&sample.workload, &source, &settings, &mut |_| {
-            ControlFlow::Continue(())
-        });
+        let settings = Settings { costs, ..settings.clone() };
+        let report =
+            swathe::run(&sample.workload, &source, &settings, &mut |_| ControlFlow::Continue(()));
         costs = report.costs;
         if report.cancelled {
-            return Err(CliError::new(
-                Code::Interrupted,
-                "interrupted: nothing was kept",
-            ));
+            return Err(CliError::new(Code::Interrupted, "interrupted: nothing was kept"));
         }
     }
     Ok(costs)
@@ -119,10 +112,9 @@ fn table_line(first: &str, second: &str, cells: Vec<String>, last: &str) -> Resu
 fn lane(sample: &Sample, costs: &Costs, size: &Size, id: DeviceId) -> Option<f64> {
     let size = match id {
         DeviceId::Cpu => *size,
-        DeviceId::Gpu(_) | DeviceId::Host(_) => Size {
-            shape: sample.workload.launch_form(size)?,
-            ..*size
-        },
+        DeviceId::Gpu(_) | DeviceId::Host(_) => {
+            Size { shape: sample.workload.launch_form(size)?, ..*size }
+        }
     };
     let lane = costs.lane(ArrayWorkload::<Arc<Array>>::NAME, &size, id)?;
     Some(lane.as_secs_f64() * 1e6)
@@ -140,28 +132,19 @@ fn samples() -> Vec<Sample> {
         let words = Array::new(vec![n], words).expect("as many elements as the shape has");
         samples.push(Sample {
             workload: Arc::new(ArrayWorkload::new(Operation::Xor(Key::Seed(1)))),
-            item: Item {
-                first: Arc::new(words),
-                second: None,
-            },
+            item: Item { first: Arc::new(words), second: None },
             n_items: ((1 << 23) / n.max(1 << 13)).max(24),
         });
         samples.push(Sample {
             workload: Arc::new(ArrayWorkload::new(Operation::Map(MapKind::Exp))),
-            item: Item {
-                first: floats(&[n]),
-                second: None,
-            },
+            item: Item { first: floats(&[n]), second: None },
             n_items: ((1 << 23) / n.max(1 << 13)).max(24),
         });
     }
     for n in [16, 64, 256] {
         samples.push(Sample {
             workload: Arc::new(ArrayWorkload::new(Operation::Matmul)),
-            item: Item {
-                first: floats(&[n, n]),
-                second: Some(floats(&[n, n])),
-            },
+            item: Item { first: floats(&[n, n]), second: Some(floats(&[n, n])) },
             n_items: (4096 / n).max(24),
         });
     }

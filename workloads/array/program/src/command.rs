@@ -147,10 +147,10 @@ impl RequestedOperation {
             {
                 Ok((Operation::Xor(Key::Seed(seed)), None))
             }
-            (RequestedOperation::Operation(Operation::Xor(_)), Some(stored)) => Err(
-                CliError::usage(format!("the input is XORed with the seed {stored} already"))
-                    .hint("restore it first: the same command without a key does so"),
-            ),
+            (RequestedOperation::Operation(Operation::Xor(_)), Some(stored)) => {
+                Err(CliError::usage(format!("the input is XORed with the seed {stored} already"))
+                    .hint("restore it first: the same command without a key does so"))
+            }
             (RequestedOperation::Operation(Operation::Xor(Key::Seed(seed))), None) => {
                 Ok((Operation::Xor(Key::Seed(seed)), Some(seed)))
             }
@@ -189,10 +189,8 @@ fn map_kind(name: MapName, operand: Option<MapOperand>) -> Result<MapKind, CliEr
 fn parse_key(text: &str) -> Result<Vec<u64>, CliError> {
     let numbers = text.split(',').map(|number| number.trim().parse::<u64>());
     numbers.collect::<Result<_, _>>().map_err(|_| {
-        CliError::usage(format!(
-            "--key is '{text}', which is not numbers joined by commas"
-        ))
-        .hint("write something like --key 17,42,255")
+        CliError::usage(format!("--key is '{text}', which is not numbers joined by commas"))
+            .hint("write something like --key 17,42,255")
     })
 }
 
@@ -226,11 +224,8 @@ fn settings_of(
 fn open(paths: &[PathBuf], column: Option<&str>) -> Result<ArrayInput, CliError> {
     for path in paths {
         if let Err(error) = std::fs::metadata(path) {
-            return Err(
-                CliError::usage(format!("cannot read {}: {error}", path.display())).hint(
-                    "check the name; inputs are .npy, .npz or .parquet files, or run folders",
-                ),
-            );
+            return Err(CliError::usage(format!("cannot read {}: {error}", path.display()))
+                .hint("check the name; inputs are .npy, .npz or .parquet files, or run folders"));
         }
     }
     ArrayInput::open(paths, column).map_err(|error| {
@@ -278,11 +273,7 @@ impl Second {
         } else {
             None
         };
-        Ok(Second {
-            input,
-            by_name,
-            only,
-        })
+        Ok(Second { input, by_name, only })
     }
 
     fn header(&self, name: &str) -> Result<(Vec<usize>, Dtype), ArrayFailure> {
@@ -322,9 +313,7 @@ impl Second {
 }
 
 fn unreadable(message: &str) -> ArrayFailure {
-    ArrayFailure::Unreadable {
-        message: message.to_owned(),
-    }
+    ArrayFailure::Unreadable { message: message.to_owned() }
 }
 
 /// The items of a run and the operation on them.
@@ -384,22 +373,11 @@ impl Batch {
                 let name = &input.names()[index];
                 Ok(Item {
                     first: Arc::new(input.load(index)?),
-                    second: second
-                        .as_ref()
-                        .map(|second| second.load(name))
-                        .transpose()?,
+                    second: second.as_ref().map(|second| second.load(name)).transpose()?,
                 })
             },
         );
-        Batch {
-            workload,
-            source,
-            names,
-            dtypes,
-            inner_of,
-            index_bytes,
-            seed,
-        }
+        Batch { workload, source, names, dtypes, inner_of, index_bytes, seed }
     }
 
     fn index_text(&self) -> String {
@@ -434,11 +412,8 @@ impl Batch {
     fn into_npz(self, mut run: RunSettings) -> Result<Code, CliError> {
         let out = run.output.out.clone();
         let output_fault = |error: String| {
-            CliError::new(
-                Code::Output,
-                format!("cannot write {}: {error}", out.display()),
-            )
-            .hint("check that the folder exists, may be written and has room")
+            CliError::new(Code::Output, format!("cannot write {}: {error}", out.display()))
+                .hint("check that the folder exists, may be written and has room")
         };
         let names = written_names(&self.names)?;
         // Results that wait for their turn count against the memory budget, but release their
@@ -457,9 +432,7 @@ impl Batch {
             .map_err(|e| output_fault(e.to_string()))?;
         if let Some(seed) = self.seed {
             let seed = Array::new(Vec::new(), vec![seed]).expect("a scalar has one element");
-            output
-                .add(SEED_MEMBER, &seed)
-                .map_err(|e| output_fault(e.to_string()))?;
+            output.add(SEED_MEMBER, &seed).map_err(|e| output_fault(e.to_string()))?;
         }
         let n_items = self.source.n_problems();
         let (progress, observer) = Progress::start(run.progress, "array", n_items as u64);
@@ -526,11 +499,7 @@ impl Batch {
             );
             return Ok(Code::Mismatch);
         }
-        Ok(if failures.is_empty() {
-            Code::Solved
-        } else {
-            Code::SomeFailed
-        })
+        Ok(if failures.is_empty() { Code::Solved } else { Code::SomeFailed })
     }
 }
 
@@ -545,9 +514,7 @@ fn surveyed(
     let second = second.transpose()?;
     Ok(workload.size_of(&Operands {
         first,
-        second: second
-            .as_ref()
-            .map(|(shape, dtype)| (shape.as_slice(), *dtype)),
+        second: second.as_ref().map(|(shape, dtype)| (shape.as_slice(), *dtype)),
     }))
 }
 
@@ -559,10 +526,7 @@ fn written_names(names: &Arc<NameList>) -> Result<Arc<NameList>, CliError> {
         ))
         .hint("rename one of them, or give a folder to --out")
     })?;
-    let changed = names
-        .iter()
-        .zip(written.iter())
-        .filter(|(name, safe)| name != safe);
+    let changed = names.iter().zip(written.iter()).filter(|(name, safe)| name != safe);
     let changed: Vec<_> = changed.collect();
     if let Some((name, safe)) = changed.first() {
         warning!(

@@ -41,10 +41,7 @@ fn make(folder: &Path) -> std::io::Result<()> {
     }
     let mut signals = Vec::new();
     for index in 0..100 {
-        let shape = [
-            log_uniform(&mut random, 1.0, 50.0),
-            log_uniform(&mut random, 10.0, 500.0),
-        ];
+        let shape = [log_uniform(&mut random, 1.0, 50.0), log_uniform(&mut random, 10.0, 500.0)];
         signals.push((format!("signal_{index:03}"), floats(&mut random, &shape)));
     }
     for (file, arrays) in [
@@ -70,9 +67,6 @@ fn close(out: &Path) -> Result<Option<String>, CliError> {
     let contents = |name: &str| fs::read(out.join(name)).ok();
     match contents("data/bytes.npz") == contents("restored.npz") {
         true => Ok(Some("XOR applied twice restored every byte.".to_owned())),
-        false => Err(CliError::new(
-            Code::Mismatch,
-            "XOR applied twice did not restore the data",
-        )),
+        false => Err(CliError::new(Code::Mismatch, "XOR applied twice did not restore the data")),
     }
 }

@@ -101,12 +101,7 @@ pub(crate) struct MapFlags {
     #[arg(value_enum, value_name = "OP")]
     pub(crate) map: MapName,
     /// The number to add or to multiply by
-    #[arg(
-        long,
-        value_name = "X",
-        allow_negative_numbers = true,
-        conflicts_with = "with"
-    )]
+    #[arg(long, value_name = "X", allow_negative_numbers = true, conflicts_with = "with")]
     pub(crate) operand: Option<String>,
     /// The arrays to add or to multiply by: the item of the same name, or the only one
     #[arg(long, value_name = "FILE")]

@@ -27,9 +27,7 @@ pub(crate) fn member_names(names: &Arc<NameList>) -> Result<Arc<NameList>, [Stri
 /// The name without components that lead to the root or upwards, on any system.
 fn safe_name(name: &str) -> Cow<'_, str> {
     let is_step = |part: &&str| !matches!(*part, "" | "." | "..");
-    let leads_out = name
-        .split(['/', '\\'])
-        .any(|part| matches!(part, "." | ".."))
+    let leads_out = name.split(['/', '\\']).any(|part| matches!(part, "." | ".."))
         || name.starts_with(['/', '\\']);
     if !leads_out {
         return Cow::Borrowed(name);

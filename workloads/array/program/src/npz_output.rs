@@ -126,10 +126,7 @@ impl NpzOutput {
             Some(spool) => spool,
             none => none.insert(Spool::beside(&self.path)?),
         };
-        Ok(PendingResult::Spooled(
-            name.to_owned(),
-            spool.append(&array)?,
-        ))
+        Ok(PendingResult::Spooled(name.to_owned(), spool.append(&array)?))
     }
 }
 
@@ -140,17 +137,9 @@ impl Spool {
         name.push(format!(".{}.waiting", std::process::id()));
         let spool = path.with_file_name(name);
         let mut options = OpenOptions::new();
-        let file = options
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(&spool)?;
+        let file = options.read(true).write(true).create_new(true).open(&spool)?;
         remove_file(&spool)?;
-        Ok(Spool {
-            file,
-            end: 0,
-            n_waiting: 0,
-        })
+        Ok(Spool { file, end: 0, n_waiting: 0 })
     }
 
     fn append(&mut self, array: &Array) -> io::Result<Spooled> {
@@ -176,8 +165,7 @@ impl Spool {
         let mut n_done = 0;
         while n_done < spooled.n_bytes {
             let n = (spooled.n_bytes - n_done).min(buffer.len() as u64) as usize;
-            self.file
-                .read_exact_at(&mut buffer[..n], spooled.offset + n_done)?;
+            self.file.read_exact_at(&mut buffer[..n], spooled.offset + n_done)?;
             out.write_all(&buffer[..n])?;
             n_done += n as u64;
         }

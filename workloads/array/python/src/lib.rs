@@ -72,9 +72,7 @@ fn mapped<'py>(
     second: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Results<'py>> {
     let items = arrays(items, "item")?;
-    let second = second
-        .map(|second| arrays(&second, "operand"))
-        .transpose()?;
+    let second = second.map(|second| arrays(&second, "operand")).transpose()?;
     let operand = match (operand, &second) {
         (Some(x), _) => Some(MapOperand::Scalar(x)),
         (None, Some(_)) => Some(MapOperand::Second),
@@ -118,10 +116,7 @@ fn solved(
 
 /// Items of one operand.
 fn alone(items: &[Array]) -> Vec<Item<&Array>> {
-    let item = |first| Item {
-        first,
-        second: None,
-    };
+    let item = |first| Item { first, second: None };
     items.iter().map(item).collect()
 }
 
@@ -154,10 +149,7 @@ fn map_kind(name: &str, operand: Option<MapOperand>) -> PyResult<MapKind> {
 
 /// Pairs of equal places; a list of one serves for all.
 fn paired<'a>(first: &'a [Array], second: &'a [Array]) -> PyResult<Vec<Item<&'a Array>>> {
-    let item = |(first, second)| Item {
-        first,
-        second: Some(second),
-    };
+    let item = |(first, second)| Item { first, second: Some(second) };
     match (first, second) {
         (_, [only]) => Ok(first.iter().map(|a| item((a, only))).collect()),
         _ if first.len() == second.len() => Ok(first.iter().zip(second).map(item).collect()),

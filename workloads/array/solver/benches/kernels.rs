@@ -13,10 +13,8 @@ use swathe_array::xor::{XorKey, xor_in_place};
 use swathe_array::{Float, KeyStream, Simd};
 
 fn main() {
-    let words: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|word| !word.starts_with("--"))
-        .collect();
+    let words: Vec<String> =
+        std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     let is_wanted =
         |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
     println!("# simd {}", Simd::detect().path());
@@ -57,13 +55,8 @@ const SQUARES: [(usize, &[usize]); 6] = [
     (512, &[1, 10]),
 ];
 
-const MAPS: [(usize, usize); 5] = [
-    (10, 1000),
-    (1000, 1000),
-    (10, 100_000),
-    (10, 1_000_000),
-    (100, 1_000_000),
-];
+const MAPS: [(usize, usize); 5] =
+    [(10, 1000), (1000, 1000), (10, 100_000), (10, 1_000_000), (100, 1_000_000)];
 
 /// The shortest time of many repetitions: other work on the machine only adds to a time.
 fn best(mut job: impl FnMut()) -> f64 {
@@ -81,18 +74,13 @@ fn best(mut job: impl FnMut()) -> f64 {
 }
 
 fn print(name: &str, shape: &str, count: usize, amount: f64, seconds: f64, unit: &str) {
-    println!(
-        "{name},{shape},{count},{:.2},{unit}",
-        amount / seconds / 1e9
-    );
+    println!("{name},{shape},{count},{:.2},{unit}", amount / seconds / 1e9);
 }
 
 /// Numbers in [-1, 1), the same in every run.
 fn uniform(seed: u64, n: usize) -> Vec<f64> {
     let stream = KeyStream::new(seed);
-    (0..n as u64)
-        .map(|idx| (stream.word(idx) >> 11) as f64 / (1u64 << 52) as f64 - 1.0)
-        .collect()
+    (0..n as u64).map(|idx| (stream.word(idx) >> 11) as f64 / (1u64 << 52) as f64 - 1.0).collect()
 }
 
 trait Bench: Float {
@@ -142,14 +130,7 @@ fn peak() {
 }
 
 fn square<T: Bench>(name: &str, n: usize, count: usize) {
-    let shapes = vec![
-        ProductShape {
-            n_rows: n,
-            n_inner: n,
-            n_cols: n
-        };
-        count
-    ];
+    let shapes = vec![ProductShape { n_rows: n, n_inner: n, n_cols: n }; count];
     let (n_flops, seconds) = products::<T>(&shapes);
     print(name, &format!("n={n}"), count, n_flops, seconds, "GFLOP/s");
 }
@@ -160,11 +141,7 @@ fn ragged() {
         .into_iter()
         .map(|u| {
             let n = (16.0 * 8f64.powf((u + 1.0) / 2.0)).round() as usize;
-            ProductShape {
-                n_rows: n,
-                n_inner: n,
-                n_cols: n,
-            }
+            ProductShape { n_rows: n, n_inner: n, n_cols: n }
         })
         .collect();
     let (n_flops, seconds) = products::<f32>(&shapes);
@@ -183,10 +160,8 @@ fn products<T: Bench>(shapes: &[ProductShape]) -> (f64, f64) {
             )
         })
         .collect();
-    let n_flops = shapes
-        .iter()
-        .map(|shape| 2.0 * (shape.n_rows * shape.n_inner * shape.n_cols) as f64)
-        .sum();
+    let n_flops =
+        shapes.iter().map(|shape| 2.0 * (shape.n_rows * shape.n_inner * shape.n_cols) as f64).sum();
     let mut scratch = Scratch::new();
     let simd = Simd::detect();
     let seconds = best(|| {
@@ -200,10 +175,7 @@ fn products<T: Bench>(shapes: &[ProductShape]) -> (f64, f64) {
 fn maps<T: Bench>(name: &str, count: usize, n_elements: usize) {
     let inputs: Vec<Vec<T>> = (0..count)
         .map(|seed| {
-            uniform(seed as u64, n_elements)
-                .into_iter()
-                .map(|x| T::from_f64(x.abs()))
-                .collect()
+            uniform(seed as u64, n_elements).into_iter().map(|x| T::from_f64(x.abs())).collect()
         })
         .collect();
     let mut outs = inputs.clone();
@@ -270,10 +242,9 @@ fn xors() {
         let n_moved = n_bytes * 3.0;
         print("xor_u8_array", &shape, count, n_moved, seconds, "GB/s");
         let cycle = *b"a key of 17 bytes";
-        for (name, key) in [
-            ("xor_u8_cycle", XorKey::Cycle(&cycle[..])),
-            ("xor_u8_seed", XorKey::Seed(5)),
-        ] {
+        for (name, key) in
+            [("xor_u8_cycle", XorKey::Cycle(&cycle[..])), ("xor_u8_seed", XorKey::Seed(5))]
+        {
             let seconds = best(|| {
                 for data in &mut data {
                     xor_in_place(data, key, simd).expect("the key is not empty");

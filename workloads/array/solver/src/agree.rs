@@ -21,11 +21,7 @@ pub(crate) fn agree(
     on: DeviceKind,
 ) -> Result<(), Difference> {
     let differ = |field: &str, expected: String, found: String| {
-        Err(Difference {
-            field: field.to_owned(),
-            expected,
-            found,
-        })
+        Err(Difference { field: field.to_owned(), expected, found })
     };
     let described = |array: &Array| format!("{:?} {}", array.shape(), array.dtype());
     let (expected, found) = (&reference.array, &other.array);
@@ -68,11 +64,7 @@ pub(crate) fn agree(
     };
     match at {
         None => Ok(()),
-        Some(at) => differ(
-            &format!("element {at}"),
-            element(expected, at),
-            element(found, at),
-        ),
+        Some(at) => differ(&format!("element {at}"), element(expected, at), element(found, at)),
     }
 }
 
@@ -84,19 +76,11 @@ fn first_other<T>(a: &[T], b: &[T], is_same: impl Fn(&T, &T) -> bool) -> Option<
 /// zeros.
 fn n_ulp(a: f32, b: f32) -> u64 {
     if a.is_nan() || b.is_nan() {
-        return if a.is_nan() && b.is_nan() {
-            0
-        } else {
-            u64::MAX
-        };
+        return if a.is_nan() && b.is_nan() { 0 } else { u64::MAX };
     }
     let place = |x: f32| {
         let magnitude = i64::from(x.to_bits() & 0x7fff_ffff);
-        if x.is_sign_negative() {
-            -1 - magnitude
-        } else {
-            magnitude
-        }
+        if x.is_sign_negative() { -1 - magnitude } else { magnitude }
     };
     place(a).abs_diff(place(b))
 }
@@ -126,10 +110,8 @@ mod tests {
 
     #[test]
     fn the_first_difference_is_named() {
-        let answer = |data: Vec<f32>, error_max| Answer {
-            error_max,
-            ..Answer::new(&[data.len()], data)
-        };
+        let answer =
+            |data: Vec<f32>, error_max| Answer { error_max, ..Answer::new(&[data.len()], data) };
         let exact = answer(vec![1.0, 2.0, f32::NAN], 0.0);
         let near = answer(vec![1.0, 2.0 + f32::EPSILON * 2.0, -f32::NAN], 0.0);
         let check = |kind, on| agree(&Operation::Map(kind), &exact, &near, on);
@@ -138,16 +120,10 @@ mod tests {
         assert!(check(MapKind::Exp, DeviceKind::Cpu).is_err());
         assert_eq!(check(MapKind::Exp, DeviceKind::Gpu), Ok(()));
         let far = answer(vec![1.0, 2.5, f32::NAN], 0.6);
-        assert_eq!(
-            agree(&Operation::Matmul, &exact, &far, DeviceKind::Gpu),
-            Ok(())
-        );
+        assert_eq!(agree(&Operation::Matmul, &exact, &far, DeviceKind::Gpu), Ok(()));
         let far = answer(vec![1.0, 2.5, f32::NAN], 0.4);
         assert!(agree(&Operation::Matmul, &exact, &far, DeviceKind::Gpu).is_err());
-        let counted = Answer {
-            n_nan: 1,
-            ..exact.clone()
-        };
+        let counted = Answer { n_nan: 1, ..exact.clone() };
         let difference = agree(&Operation::Matmul, &exact, &counted, DeviceKind::Cpu).unwrap_err();
         assert_eq!(difference.to_string(), "n_nan is 1, not 0");
     }

@@ -19,10 +19,7 @@ use crate::workload::{Answer, ArrayFailure, ArrayWorkload, Item};
 /// # Ok::<(), swathe_array::ShapeMismatch>(())
 /// ```
 pub fn xor(arrays: &[Array], key: &Key) -> Vec<Result<Array, ArrayFailure>> {
-    let items = arrays.iter().map(|first| Item {
-        first,
-        second: None,
-    });
+    let items = arrays.iter().map(|first| Item { first, second: None });
     arrays_of(solve(Operation::Xor(key.clone()), items.collect()))
 }
 
@@ -38,10 +35,7 @@ pub fn xor(arrays: &[Array], key: &Key) -> Vec<Result<Array, ArrayFailure>> {
 /// # Ok::<(), swathe_array::ShapeMismatch>(())
 /// ```
 pub fn matmul(pairs: &[(&Array, &Array)]) -> Vec<Result<Array, ArrayFailure>> {
-    let items = pairs.iter().map(|&(first, second)| Item {
-        first,
-        second: Some(second),
-    });
+    let items = pairs.iter().map(|&(first, second)| Item { first, second: Some(second) });
     arrays_of(solve(Operation::Matmul, items.collect()))
 }
 
@@ -54,20 +48,14 @@ pub fn matmul(pairs: &[(&Array, &Array)]) -> Vec<Result<Array, ArrayFailure>> {
 /// # Ok::<(), swathe_array::ShapeMismatch>(())
 /// ```
 pub fn map(arrays: &[Array], kind: MapKind) -> Vec<Result<Answer, ArrayFailure>> {
-    let items = arrays.iter().map(|first| Item {
-        first,
-        second: None,
-    });
+    let items = arrays.iter().map(|first| Item { first, second: None });
     solve(Operation::Map(kind), items.collect())
 }
 
 /// Maps pairs: the second array of each is the operand of
 /// [`MapOperand::Second`](crate::MapOperand).
 pub fn map_pairs(pairs: &[(&Array, &Array)], kind: MapKind) -> Vec<Result<Answer, ArrayFailure>> {
-    let items = pairs.iter().map(|&(first, second)| Item {
-        first,
-        second: Some(second),
-    });
+    let items = pairs.iter().map(|&(first, second)| Item { first, second: Some(second) });
     solve(Operation::Map(kind), items.collect())
 }
 
@@ -87,8 +75,5 @@ fn solve(operation: Operation, items: Vec<Item<&Array>>) -> Vec<Result<Answer, A
 }
 
 fn arrays_of(answers: Vec<Result<Answer, ArrayFailure>>) -> Vec<Result<Array, ArrayFailure>> {
-    answers
-        .into_iter()
-        .map(|answer| answer.map(|answer| answer.array))
-        .collect()
+    answers.into_iter().map(|answer| answer.map(|answer| answer.array)).collect()
 }

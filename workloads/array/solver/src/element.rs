@@ -138,17 +138,5 @@ macro_rules! float {
         }
     };
 }
-float!(
-    f32,
-    F32,
-    u32,
-    crate::map::exp::exp_f32,
-    crate::map::log::log_f32
-);
-float!(
-    f64,
-    F64,
-    u64,
-    crate::map::exp::exp_f64,
-    crate::map::log::log_f64
-);
+float!(f32, F32, u32, crate::map::exp::exp_f32, crate::map::log::log_f32);
+float!(f64, F64, u64, crate::map::exp::exp_f64, crate::map::log::log_f64);

@@ -25,10 +25,7 @@ impl<A: Borrow<Array>> ArrayWorkload<A> {
         item: &'a Item<A>,
     ) -> Result<(&'a Array, Option<&'a Array>), ArrayFailure> {
         let first: &Array = item.first.borrow();
-        let second = item
-            .second
-            .as_ref()
-            .map(|second| -> &Array { second.borrow() });
+        let second = item.second.as_ref().map(|second| -> &Array { second.borrow() });
         if !self.operation().accepts(first.dtype()) {
             return Err(self.wrong_dtype(first.dtype()));
         }
@@ -140,25 +137,16 @@ impl<A> ArrayWorkload<A> {
             Operation::Xor(_) => "integers; arr.view('uint8') shows the bytes of others as such",
             _ => "f32 or f64; convert with arr.astype('float64')",
         };
-        ArrayFailure::WrongDtype {
-            operation: self.operation().to_string(),
-            dtype,
-            takes,
-        }
+        ArrayFailure::WrongDtype { operation: self.operation().to_string(), dtype, takes }
     }
 
     fn no_second(&self) -> ArrayFailure {
-        ArrayFailure::NoSecond {
-            operation: self.operation().to_string(),
-        }
+        ArrayFailure::NoSecond { operation: self.operation().to_string() }
     }
 
     fn mismatch(&self, first: &Array, second: &Array) -> ArrayFailure {
         if first.dtype() != second.dtype() {
-            return ArrayFailure::DtypeMismatch {
-                first: first.dtype(),
-                second: second.dtype(),
-            };
+            return ArrayFailure::DtypeMismatch { first: first.dtype(), second: second.dtype() };
         }
         ArrayFailure::ShapeMismatch {
             operation: self.operation().to_string(),

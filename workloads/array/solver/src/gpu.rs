@@ -75,9 +75,9 @@ pub(crate) fn solve<A: Borrow<Array> + Send + Sync>(
         },
         (Operation::Map(kind), Some(Dtype::F32)) => map::solve(workload, *kind, gpu, items, stop),
         (Operation::Matmul, Some(Dtype::F32)) => matmul::solve(workload, gpu, items, stop),
-        (operation, Some(dtype)) => Err(GpuError::Unsupported {
-            what: format!("{operation} of {dtype} elements"),
-        }),
+        (operation, Some(dtype)) => {
+            Err(GpuError::Unsupported { what: format!("{operation} of {dtype} elements") })
+        }
     }
 }
 
@@ -115,10 +115,7 @@ fn check_size(gpu: &Gpu, wanted_bytes: u64) -> Result<(), GpuError> {
     let info = gpu.info();
     let limit_bytes = info.binding_bytes_max.min(info.buffer_bytes_max);
     if wanted_bytes > limit_bytes {
-        return Err(GpuError::TooLarge {
-            wanted_bytes,
-            limit_bytes,
-        });
+        return Err(GpuError::TooLarge { wanted_bytes, limit_bytes });
     }
     Ok(())
 }

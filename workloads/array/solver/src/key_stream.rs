@@ -49,11 +49,7 @@ impl KeyStream {
         let mut block_idx = first_idx / n_per_block as u64;
         let n_skipped = (first_idx % n_per_block as u64) as usize;
 
-        let n_head = if n_skipped == 0 {
-            0
-        } else {
-            (n_per_block - n_skipped).min(data.len())
-        };
+        let n_head = if n_skipped == 0 { 0 } else { (n_per_block - n_skipped).min(data.len()) };
         let (head, body) = data.split_at_mut(n_head);
         if n_head > 0 {
             xor_part(self.block_key(block_idx), n_skipped, head);

@@ -100,10 +100,7 @@ pub fn map_into<T: Float>(
     simd: Simd,
 ) -> Result<u64, MapError> {
     if input.len() != out.len() {
-        return Err(MapError::OutLength {
-            n_elements: input.len(),
-            n_out: out.len(),
-        });
+        return Err(MapError::OutLength { n_elements: input.len(), n_out: out.len() });
     }
     check_operand(input.len(), map)?;
     Ok(apply(Lanes::Apart(input, out), map, simd))
@@ -115,10 +112,7 @@ pub(crate) fn check_operand<T>(n_elements: usize, map: Map<'_, T>) -> Result<(),
         Map::Add(Operand::Array(operand)) | Map::Multiply(Operand::Array(operand))
             if operand.len() != n_elements =>
         {
-            Err(MapError::OperandLength {
-                n_elements,
-                n_operand: operand.len(),
-            })
+            Err(MapError::OperandLength { n_elements, n_operand: operand.len() })
         }
         _ => Ok(()),
     }

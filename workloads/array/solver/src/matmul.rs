@@ -81,31 +81,15 @@ pub fn matmul_into<T: Float>(
     scratch: &mut Scratch,
     simd: Simd,
 ) -> Result<(), MatmulError> {
-    let ProductShape {
-        n_rows,
-        n_inner,
-        n_cols,
-    } = shape;
+    let ProductShape { n_rows, n_inner, n_cols } = shape;
     check_operands(a.len(), b.len(), shape)?;
     if n_rows.checked_mul(n_cols) != Some(out.len()) {
-        return Err(MatmulError::OutLength {
-            shape,
-            n_elements: out.len(),
-        });
+        return Err(MatmulError::OutLength { shape, n_elements: out.len() });
     }
     if n_inner == 0 {
         out.fill(T::ZERO);
     } else {
-        simd::run(
-            simd,
-            Product {
-                a,
-                b,
-                out,
-                shape,
-                scratch,
-            },
-        );
+        simd::run(simd, Product { a, b, out, shape, scratch });
     }
     Ok(())
 }
@@ -117,16 +101,10 @@ pub(crate) fn check_operands(
     shape: ProductShape,
 ) -> Result<(), MatmulError> {
     if shape.n_rows.checked_mul(shape.n_inner) != Some(n_left) {
-        return Err(MatmulError::LeftLength {
-            shape,
-            n_elements: n_left,
-        });
+        return Err(MatmulError::LeftLength { shape, n_elements: n_left });
     }
     if shape.n_inner.checked_mul(shape.n_cols) != Some(n_right) {
-        return Err(MatmulError::RightLength {
-            shape,
-            n_elements: n_right,
-        });
+        return Err(MatmulError::RightLength { shape, n_elements: n_right });
     }
     Ok(())
 }
@@ -169,18 +147,8 @@ impl<T: Float> Kernel for Product<'_, T> {
 
 #[inline(always)]
 fn multiply<T: Float, I: InstructionSet, V: Vector<Lane = T>>(product: Product<'_, T>) {
-    let Product {
-        a,
-        b,
-        out,
-        shape,
-        scratch,
-    } = product;
-    let ProductShape {
-        n_rows,
-        n_inner,
-        n_cols,
-    } = shape;
+    let Product { a, b, out, shape, scratch } = product;
+    let ProductShape { n_rows, n_inner, n_cols } = shape;
     let n_panel_cols = N_VECTORS * V::N_LANES;
     // Packing pays off only if enough rows use the packed panel.
     let is_direct =
@@ -190,11 +158,7 @@ fn multiply<T: Float, I: InstructionSet, V: Vector<Lane = T>>(product: Product<'
     // Rows longer than a block are far apart, often by a power of two, and then compete for few
     // cache sets. Their pieces are packed together if enough panels use them.
     let is_left_packed = n_inner > N_INNER_BLOCK && n_cols > 4 * n_panel_cols;
-    let n_left = if is_left_packed {
-        n_rows.min(n_rows_block) * N_INNER_BLOCK
-    } else {
-        0
-    };
+    let n_left = if is_left_packed { n_rows.min(n_rows_block) * N_INNER_BLOCK } else { 0 };
     let room = scratch.room::<T>(n_left + n_inner.min(N_INNER_BLOCK) * n_panel_cols);
     let (left_block, panel_block) = room.split_at_mut(n_left);
 
@@ -254,9 +218,7 @@ fn multiply<T: Float, I: InstructionSet, V: Vector<Lane = T>>(product: Product<'
 /// Splits `0..n` into pieces of `n_block`, the last one possibly shorter.
 #[inline(always)]
 fn blocks(n: usize, n_block: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
-    (0..n)
-        .step_by(n_block)
-        .map(move |start| start..n.min(start + n_block))
+    (0..n).step_by(n_block).map(move |start| start..n.min(start + n_block))
 }
 
 /// Splits a range into the fewest pieces of at most `n_max`, of nearly equal length: a piece of a

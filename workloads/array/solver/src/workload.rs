@@ -145,10 +145,7 @@ impl<A> ArrayWorkload<A> {
     /// Adds `element_bytes` for every element of a result to [`need`](Workload::need): the memory
     /// that storing the result takes before the result is freed.
     pub fn with_storing(self, element_bytes: fn(Dtype) -> u64) -> ArrayWorkload<A> {
-        ArrayWorkload {
-            storing: element_bytes,
-            ..self
-        }
+        ArrayWorkload { storing: element_bytes, ..self }
     }
 
     /// The numbers of the key as elements of this type.
@@ -173,11 +170,7 @@ impl<A> ArrayWorkload<A> {
         let shape = match (stack, operands.second) {
             // Only operands that fit together have the extents of a product.
             (Some(stack), _) => {
-                let ProductShape {
-                    n_rows,
-                    n_inner,
-                    n_cols,
-                } = stack.product();
+                let ProductShape { n_rows, n_inner, n_cols } = stack.product();
                 let extents = [stack.n_products(), n_rows, n_inner, n_cols].map(|n| extent(&[n]));
                 Shape::new(&extents[usize::from(extents[0] == 1)..])
             }
@@ -189,11 +182,7 @@ impl<A> ArrayWorkload<A> {
             true => MIXED,
             false => dtype as u32,
         };
-        Size {
-            shape,
-            class: self.operation.number() * N_DTYPES + number,
-            affinity: 0,
-        }
+        Size { shape, class: self.operation.number() * N_DTYPES + number, affinity: 0 }
     }
 }
 
@@ -203,9 +192,7 @@ fn truncated<T: Unsigned>(numbers: &[u64]) -> Vec<T> {
 
 /// The number of elements, at most `u32::MAX`; a larger item would fit in no memory.
 fn extent(shape: &[usize]) -> u32 {
-    crate::volume(shape)
-        .and_then(|n| u32::try_from(n).ok())
-        .unwrap_or(u32::MAX)
+    crate::volume(shape).and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX)
 }
 
 /// Classes are numbered by operation, then by element type. Each operation has its own times, so
@@ -217,9 +204,7 @@ const MIXED: u32 = N_DTYPES - 1;
 
 fn dtype_of_class(class: u32) -> Dtype {
     let mut dtypes = Dtype::ALL.iter().copied();
-    dtypes
-        .find(|&dtype| dtype as u32 == class % N_DTYPES)
-        .unwrap_or(Dtype::F64)
+    dtypes.find(|&dtype| dtype as u32 == class % N_DTYPES).unwrap_or(Dtype::F64)
 }
 
 impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
@@ -239,9 +224,7 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
         let second = item.second.as_ref().map(describe);
         self.size_of(&Operands {
             first: (&first.0, first.1),
-            second: second
-                .as_ref()
-                .map(|(shape, dtype)| (shape.as_slice(), *dtype)),
+            second: second.as_ref().map(|(shape, dtype)| (shape.as_slice(), *dtype)),
         })
     }
 
@@ -265,11 +248,7 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
             _ => (size.shape.volume(), size.shape.volume(), 0),
         };
         // If operands have two types, one is converted.
-        let n_converted = if size.class % N_DTYPES == MIXED {
-            n_in
-        } else {
-            0
-        };
+        let n_converted = if size.class % N_DTYPES == MIXED { n_in } else { 0 };
         Need {
             lane_bytes: (n_in + n_converted) * element_bytes + OVERHEAD_BYTES,
             scratch_bytes,
@@ -390,10 +369,7 @@ impl<A> ArrayWorkload<A> {
             FloatWork::Map(map) => {
                 let mut out = vec![T::default(); data.len()];
                 let n_nan = map_into(data, &mut out, map, self.simd)?;
-                Ok(Answer {
-                    n_nan,
-                    ..Answer::new(first.shape(), out)
-                })
+                Ok(Answer { n_nan, ..Answer::new(first.shape(), out) })
             }
         }
     }
@@ -415,10 +391,6 @@ impl Answer {
     /// A result of this shape, without new NaN.
     pub(crate) fn new(shape: &[usize], out: impl Into<Elements>) -> Answer {
         let array = Array::new(shape.to_vec(), out).expect("an operation fills its result's shape");
-        Answer {
-            array,
-            n_nan: 0,
-            error_max: 0.0,
-        }
+        Answer { array, n_nan: 0, error_max: 0.0 }
     }
 }

@@ -75,24 +75,16 @@ pub fn xor_part_in_place<T: Unsigned>(
     simd: Simd,
 ) -> Result<(), XorError> {
     check_key(data.len(), &key)?;
-    simd::run(
-        simd,
-        Xor {
-            data,
-            first_idx,
-            key,
-        },
-    );
+    simd::run(simd, Xor { data, first_idx, key });
     Ok(())
 }
 
 /// Fails unless a key fits data of so many elements.
 pub(crate) fn check_key<T>(n_elements: usize, key: &XorKey<'_, T>) -> Result<(), XorError> {
     match key {
-        XorKey::Array(key) if key.len() != n_elements => Err(XorError::KeyLength {
-            n_elements,
-            n_key: key.len(),
-        }),
+        XorKey::Array(key) if key.len() != n_elements => {
+            Err(XorError::KeyLength { n_elements, n_key: key.len() })
+        }
         XorKey::Cycle([]) => Err(XorError::EmptyCycle),
         _ => Ok(()),
     }

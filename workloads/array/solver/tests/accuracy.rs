@@ -28,10 +28,7 @@ fn check_f32(map: Map<'_, f32>, truth: fn(f64) -> f64, step: usize) -> f64 {
                 let is_same = rounded.to_bits() == y.to_bits() || rounded.is_nan() && y.is_nan();
                 // The largest finite number is one ULP from infinity.
                 let is_next = rounded.is_infinite() && y == f32::MAX && exact.is_finite();
-                assert!(
-                    is_same || is_next,
-                    "{map:?} of {x:e} is {y:e}, not {rounded:e}"
-                );
+                assert!(is_same || is_next, "{map:?} of {x:e} is {y:e}, not {rounded:e}");
                 continue;
             }
             let ulp = f64::from(ulp_f32(rounded));
@@ -139,19 +136,13 @@ impl Double {
         let inverse = inverse.scale(2f64.powi(inverse_n));
         let d = inverse.mul(Double(fraction, 0.0)).add(Double(-1.0, 0.0));
         let correction = d.add(d.mul(d).scale(-0.5));
-        Double(guess, 0.0)
-            .add(correction)
-            .add(LN_2.mul(Double(f64::from(n), 0.0)))
+        Double(guess, 0.0).add(correction).add(LN_2.mul(Double(f64::from(n), 0.0)))
     }
 }
 
 /// x = fraction · 2ⁿ with the fraction between √½ and √2.
 fn fraction_and_exponent(x: f64) -> (f64, i32) {
-    let (x, offset) = if x < f64::MIN_POSITIVE {
-        (x * 2f64.powi(60), -60)
-    } else {
-        (x, 0)
-    };
+    let (x, offset) = if x < f64::MIN_POSITIVE { (x * 2f64.powi(60), -60) } else { (x, 0) };
     let n = (x.to_bits() >> 52) as i32 - 1023;
     let fraction = f64::from_bits(x.to_bits() & ((1 << 52) - 1) | 1023 << 52);
     if fraction > std::f64::consts::SQRT_2 {
@@ -240,16 +231,7 @@ fn log_f64() {
 #[test]
 fn special_values_f64() {
     let inf = f64::INFINITY;
-    let x = [
-        inf,
-        -inf,
-        0.0,
-        -0.0,
-        709.782_712_893_384,
-        709.782_712_893_384_1,
-        -745.14,
-        1e308,
-    ];
+    let x = [inf, -inf, 0.0, -0.0, 709.782_712_893_384, 709.782_712_893_384_1, -745.14, 1e308];
     let exp = apply(&x, Map::Exp);
     assert_eq!(exp[..4], [inf, 0.0, 1.0, 1.0]);
     assert!(exp[4].is_finite());

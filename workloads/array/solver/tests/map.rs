@@ -104,9 +104,7 @@ fn random_lengths<T: Number + Debug>(seed: u64) {
     let stream = KeyStream::new(seed);
     let random = |seed: u64, n: usize| -> Vec<T> {
         let stream = KeyStream::new(seed);
-        (0..n as u64)
-            .map(|idx| T::from_random(stream.word(idx)))
-            .collect()
+        (0..n as u64).map(|idx| T::from_random(stream.word(idx))).collect()
     };
     for idx in 0..10_000u64 {
         let bits = stream.word(idx);
@@ -154,17 +152,11 @@ fn lengths_that_disagree_are_refused() {
     let mut x = [1.0f64; 3];
     assert_eq!(
         map_in_place(&mut x, Map::Add(Operand::Array(&[1.0])), Simd::detect()),
-        Err(MapError::OperandLength {
-            n_elements: 3,
-            n_operand: 1
-        })
+        Err(MapError::OperandLength { n_elements: 3, n_operand: 1 })
     );
     assert_eq!(
         map_into(&x, &mut [0.0], Map::Square, Simd::detect()),
-        Err(MapError::OutLength {
-            n_elements: 3,
-            n_out: 1
-        })
+        Err(MapError::OutLength { n_elements: 3, n_out: 1 })
     );
 }
 

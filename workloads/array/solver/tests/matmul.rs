@@ -35,9 +35,7 @@ number!(f64);
 
 fn random<T: Number>(seed: u64, n: usize) -> Vec<T> {
     let stream = KeyStream::new(seed);
-    (0..n as u64)
-        .map(|idx| T::from_random(stream.word(idx)))
-        .collect()
+    (0..n as u64).map(|idx| T::from_random(stream.word(idx))).collect()
 }
 
 /// The loop that defines a product.
@@ -48,11 +46,7 @@ fn in_order<T: Number>(a: &[T], b: &[T], shape: ProductShape) -> Vec<T> {
             let sum = (0..shape.n_inner).fold(T::ZERO, |acc, p| {
                 T::fused(a[i * shape.n_inner + p], b[p * shape.n_cols + j], acc)
             });
-            c.push(if sum.partial_cmp(&sum).is_none() {
-                T::NAN
-            } else {
-                sum
-            });
+            c.push(if sum.partial_cmp(&sum).is_none() { T::NAN } else { sum });
         }
     }
     c
@@ -80,11 +74,7 @@ fn random_shape(stream: KeyStream, idx: u64) -> ProductShape {
         let n_max = if bits.is_multiple_of(64) { 600 } else { 40 };
         ((bits >> 32) % n_max) as usize
     };
-    ProductShape {
-        n_rows: extent(0),
-        n_inner: extent(1),
-        n_cols: extent(2),
-    }
+    ProductShape { n_rows: extent(0), n_inner: extent(1), n_cols: extent(2) }
 }
 
 fn random_shapes<T: Number + Debug>(seed: u64) {
@@ -112,36 +102,16 @@ fn random_shapes_f64() {
 #[test]
 fn square_sizes_around_the_blocks() {
     let mut scratch = Scratch::new();
-    for n in [
-        1, 2, 7, 8, 9, 15, 16, 17, 63, 64, 65, 127, 128, 129, 255, 256, 257, 300,
-    ] {
-        let shape = ProductShape {
-            n_rows: n,
-            n_inner: n,
-            n_cols: n,
-        };
-        check(
-            &random::<f32>(3, n * n),
-            &random(4, n * n),
-            shape,
-            &mut scratch,
-        );
-        check(
-            &random::<f64>(5, n * n),
-            &random(6, n * n),
-            shape,
-            &mut scratch,
-        );
+    for n in [1, 2, 7, 8, 9, 15, 16, 17, 63, 64, 65, 127, 128, 129, 255, 256, 257, 300] {
+        let shape = ProductShape { n_rows: n, n_inner: n, n_cols: n };
+        check(&random::<f32>(3, n * n), &random(4, n * n), shape, &mut scratch);
+        check(&random::<f64>(5, n * n), &random(6, n * n), shape, &mut scratch);
     }
 }
 
 fn nan_and_infinity<T: Number + Debug>() {
     let (n_rows, n_inner, n_cols) = (13, 300, 29);
-    let shape = ProductShape {
-        n_rows,
-        n_inner,
-        n_cols,
-    };
+    let shape = ProductShape { n_rows, n_inner, n_cols };
     let mut a = random::<T>(7, n_rows * n_inner);
     let b = random::<T>(8, n_inner * n_cols);
     a[0] = -T::NAN;
@@ -164,11 +134,7 @@ fn nan_and_infinity_f64() {
 
 #[test]
 fn lengths_that_disagree_are_refused() {
-    let shape = ProductShape {
-        n_rows: 2,
-        n_inner: 3,
-        n_cols: 4,
-    };
+    let shape = ProductShape { n_rows: 2, n_inner: 3, n_cols: 4 };
     let try_lengths = |n_a: usize, n_b: usize, n_out: usize| {
         let mut out = vec![9.0f32; n_out];
         let result = matmul_into(
@@ -185,43 +151,14 @@ fn lengths_that_disagree_are_refused() {
         result
     };
     assert_eq!(try_lengths(6, 12, 8), Ok(()));
-    assert_eq!(
-        try_lengths(5, 12, 8),
-        Err(MatmulError::LeftLength {
-            shape,
-            n_elements: 5
-        })
-    );
-    assert_eq!(
-        try_lengths(6, 13, 8),
-        Err(MatmulError::RightLength {
-            shape,
-            n_elements: 13
-        })
-    );
-    assert_eq!(
-        try_lengths(6, 12, 0),
-        Err(MatmulError::OutLength {
-            shape,
-            n_elements: 0
-        })
-    );
+    assert_eq!(try_lengths(5, 12, 8), Err(MatmulError::LeftLength { shape, n_elements: 5 }));
+    assert_eq!(try_lengths(6, 13, 8), Err(MatmulError::RightLength { shape, n_elements: 13 }));
+    assert_eq!(try_lengths(6, 12, 0), Err(MatmulError::OutLength { shape, n_elements: 0 }));
 }
 
 #[test]
 fn extents_that_overflow_are_refused() {
-    let shape = ProductShape {
-        n_rows: usize::MAX,
-        n_inner: 2,
-        n_cols: usize::MAX,
-    };
-    let result = matmul_into::<f32>(
-        &[],
-        &[],
-        &mut [],
-        shape,
-        &mut Scratch::new(),
-        Simd::detect(),
-    );
+    let shape = ProductShape { n_rows: usize::MAX, n_inner: 2, n_cols: usize::MAX };
+    let result = matmul_into::<f32>(&[], &[], &mut [], shape, &mut Scratch::new(), Simd::detect());
     assert!(matches!(result, Err(MatmulError::LeftLength { .. })));
 }

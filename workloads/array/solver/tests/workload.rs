@@ -55,12 +55,8 @@ fn run(
 
 /// The in-order sum of fused multiply-adds.
 fn plain_product(a: &Array, b: &Array) -> Vec<u32> {
-    let (&[n_rows, n_inner], &[_, n_cols]) = (a.shape(), b.shape()) else {
-        panic!("matrices")
-    };
-    let (Elements::F32(a), Elements::F32(b)) = (a.elements(), b.elements()) else {
-        panic!("f32")
-    };
+    let (&[n_rows, n_inner], &[_, n_cols]) = (a.shape(), b.shape()) else { panic!("matrices") };
+    let (Elements::F32(a), Elements::F32(b)) = (a.elements(), b.elements()) else { panic!("f32") };
     let mut out = Vec::new();
     for i in 0..n_rows {
         for j in 0..n_cols {
@@ -75,9 +71,7 @@ fn plain_product(a: &Array, b: &Array) -> Vec<u32> {
 }
 
 fn bits(array: &Array) -> Vec<u32> {
-    let Elements::F32(data) = array.elements() else {
-        panic!("f32")
-    };
+    let Elements::F32(data) = array.elements() else { panic!("f32") };
     data.iter().map(|x| x.to_bits()).collect()
 }
 
@@ -114,11 +108,7 @@ fn batches_orders_and_threads_change_nothing() {
             let (answers, failed) = run(Operation::Matmul, &permuted, &settings);
             assert!(failed.is_empty());
             for (at, answer) in answers {
-                assert_eq!(
-                    bits(&answer.array),
-                    expected[order[at]],
-                    "batches of {batch_size}"
-                );
+                assert_eq!(bits(&answer.array), expected[order[at]], "batches of {batch_size}");
             }
         }
     }
@@ -137,10 +127,8 @@ fn one_liners_equal_the_engine() {
     let mut random = Random(2);
     let items = ragged_products(200, &mut random);
     let (answers, _) = run(Operation::Matmul, &items, &Settings::default());
-    let pairs: Vec<(&Array, &Array)> = items
-        .iter()
-        .map(|item| (&*item.first, &**item.second.as_ref().unwrap()))
-        .collect();
+    let pairs: Vec<(&Array, &Array)> =
+        items.iter().map(|item| (&*item.first, &**item.second.as_ref().unwrap())).collect();
     for (at, product) in swathe_array::matmul(&pairs).into_iter().enumerate() {
         assert_eq!(bits(&product.unwrap()), bits(&answers[&at].array));
     }
@@ -150,25 +138,13 @@ fn one_liners_equal_the_engine() {
             random.bytes(n)
         })
         .collect();
-    for key in [
-        Key::Seed(7),
-        Key::Cycle(Arc::new(Array::new(vec![3], vec![1u8, 2, 255]).unwrap())),
-    ] {
-        let hidden: Vec<Array> = swathe_array::xor(&arrays, &key)
-            .into_iter()
-            .map(|result| result.unwrap())
-            .collect();
+    for key in [Key::Seed(7), Key::Cycle(Arc::new(Array::new(vec![3], vec![1u8, 2, 255]).unwrap()))]
+    {
+        let hidden: Vec<Array> =
+            swathe_array::xor(&arrays, &key).into_iter().map(|result| result.unwrap()).collect();
         let shown = swathe_array::xor(&hidden, &key);
-        assert!(
-            shown
-                .into_iter()
-                .zip(&arrays)
-                .all(|(shown, array)| shown.unwrap() == *array)
-        );
-        let long = arrays
-            .iter()
-            .position(|array| array.size_bytes() > 20)
-            .unwrap();
+        assert!(shown.into_iter().zip(&arrays).all(|(shown, array)| shown.unwrap() == *array));
+        let long = arrays.iter().position(|array| array.size_bytes() > 20).unwrap();
         assert_ne!(hidden[long], arrays[long]);
     }
 }
@@ -187,10 +163,7 @@ fn bad_items_fail_alone() {
     items[40].second = None;
     items[50].first = Arc::new(random.floats(&[4, 5, 1]));
     let (answers, failed) = run(Operation::Matmul, &items, &Settings::default());
-    assert_eq!(
-        failed.keys().copied().collect::<Vec<_>>(),
-        [10, 20, 30, 40, 50]
-    );
+    assert_eq!(failed.keys().copied().collect::<Vec<_>>(), [10, 20, 30, 40, 50]);
     assert!(failed.values().all(|kind| *kind == OutcomeKind::Failed));
     assert_eq!(answers.len(), 95);
 }
@@ -204,16 +177,12 @@ fn failures_say_what_is_wrong() {
             Array::new(vec![2], vec![1u8, 2]).unwrap()
         }
     };
-    let failure = swathe_array::map(&[array(false)], MapKind::Exp)
-        .remove(0)
-        .unwrap_err();
+    let failure = swathe_array::map(&[array(false)], MapKind::Exp).remove(0).unwrap_err();
     assert_eq!(
         failure.to_string(),
         "exp does not work on u8 elements; it takes f32 or f64; convert with arr.astype('float64')"
     );
-    let failure = swathe_array::xor(&[array(true)], &Key::Seed(1))
-        .remove(0)
-        .unwrap_err();
+    let failure = swathe_array::xor(&[array(true)], &Key::Seed(1)).remove(0).unwrap_err();
     assert_eq!(
         failure.to_string(),
         "xor does not work on f64 elements; it takes integers; arr.view('uint8') shows the bytes of others as such"
@@ -235,9 +204,7 @@ fn a_root_of_a_negative_is_nan_and_counted() {
     let roots = swathe_array::map(&arrays, MapKind::Sqrt);
     let answer = roots[0].as_ref().unwrap();
     assert_eq!(answer.n_nan, 1, "the NaN that was there is not counted");
-    let Elements::F32(data) = answer.array.elements() else {
-        panic!("f32")
-    };
+    let Elements::F32(data) = answer.array.elements() else { panic!("f32") };
     assert_eq!((data[0], data[3]), (2.0, 0.0));
     assert!(data[1].is_nan() && data[2].is_nan());
     assert_eq!(roots[1].as_ref().unwrap().array.shape(), [0]);

@@ -27,9 +27,7 @@ number!(u8 u32 u64);
 
 fn random<T: Number>(seed: u64, n: usize) -> Vec<T> {
     let stream = KeyStream::new(seed);
-    (0..n as u64)
-        .map(|idx| T::from_bits(stream.word(idx)))
-        .collect()
+    (0..n as u64).map(|idx| T::from_bits(stream.word(idx))).collect()
 }
 
 /// The stream computed sequentially, as its documentation defines it: SplitMix64, with a state that
@@ -73,11 +71,8 @@ fn spelt_out<T: Number>(key: XorKey<'_, T>, n: usize) -> Vec<T> {
 
 #[track_caller]
 fn check<T: Number + Debug>(data: &[T], key: XorKey<'_, T>, cut: usize) {
-    let expected: Vec<T> = data
-        .iter()
-        .zip(spelt_out(key, data.len()))
-        .map(|(&x, key)| x ^ key)
-        .collect();
+    let expected: Vec<T> =
+        data.iter().zip(spelt_out(key, data.len())).map(|(&x, key)| x ^ key).collect();
     for simd in Simd::available() {
         let mut xored = data.to_vec();
         xor_in_place(&mut xored, key, simd).unwrap();
@@ -104,11 +99,7 @@ fn random_lengths<T: Number + Debug>(seed: u64) {
         let n_max = if bits.is_multiple_of(16) { 20_000 } else { 100 };
         let n = ((bits >> 8) % n_max) as usize;
         let n_key = ((bits >> 40) % if bits & 1 == 0 { 20 } else { 3000 }) as usize + 1;
-        let cut = if n == 0 {
-            0
-        } else {
-            (bits >> 32) as usize % (n + 1)
-        };
+        let cut = if n == 0 { 0 } else { (bits >> 32) as usize % (n + 1) };
         let data = random::<T>(idx, n);
         match idx % 3 {
             0 => check(&data, XorKey::Array(&random(!idx, n)), cut),
@@ -212,10 +203,8 @@ fn every_byte_is_as_frequent_in_the_stream() {
     for byte in bytes {
         counts[usize::from(byte)] += 1;
     }
-    let chi_square: f64 = counts
-        .iter()
-        .map(|&count| (f64::from(count) - 4096.0).powi(2) / 4096.0)
-        .sum();
+    let chi_square: f64 =
+        counts.iter().map(|&count| (f64::from(count) - 4096.0).powi(2) / 4096.0).sum();
     // 255 degrees of freedom: a standard deviation of 22.6 around 255.
     assert!((120.0..390.0).contains(&chi_square), "{chi_square}");
 }
@@ -239,10 +228,7 @@ fn keys_that_do_not_fit_are_refused() {
     let mut data = [1u8, 2, 3];
     assert_eq!(
         xor_in_place(&mut data, XorKey::Array(&[1, 2]), Simd::detect()),
-        Err(XorError::KeyLength {
-            n_elements: 3,
-            n_key: 2
-        })
+        Err(XorError::KeyLength { n_elements: 3, n_key: 2 })
     );
     assert_eq!(
         xor_in_place(&mut data, XorKey::Cycle(&[]), Simd::detect()),

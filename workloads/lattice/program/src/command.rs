@@ -73,12 +73,9 @@ struct Question<'a> {
 impl<'a> Question<'a> {
     fn of(verb: &'a LatticeVerb) -> Question<'a> {
         match verb {
-            LatticeVerb::Analyze(flags) => Question {
-                kind: QueryKind::Analyze,
-                from: None,
-                to: None,
-                shared: &flags.question,
-            },
+            LatticeVerb::Analyze(flags) => {
+                Question { kind: QueryKind::Analyze, from: None, to: None, shared: &flags.question }
+            }
             LatticeVerb::Path(flags) => Question {
                 kind: QueryKind::Path,
                 from: flags.from.as_deref(),
@@ -86,9 +83,7 @@ impl<'a> Question<'a> {
                 shared: &flags.question,
             },
             LatticeVerb::Layers(flags) => Question {
-                kind: QueryKind::Layers {
-                    with_distances: flags.distances,
-                },
+                kind: QueryKind::Layers { with_distances: flags.distances },
                 from: flags.from.as_deref(),
                 to: None,
                 shared: &flags.question,
@@ -129,10 +124,8 @@ impl<'a> Question<'a> {
     /// search starts.
     fn asked(&self) -> Result<ParsedQuery, CliError> {
         let fault = |error: QueryError| {
-            CliError::usage(error.to_string()).hint(format!(
-                "`swathe lattice {} --help` shows what can be asked",
-                self.verb()
-            ))
+            CliError::usage(error.to_string())
+                .hint(format!("`swathe lattice {} --help` shows what can be asked", self.verb()))
         };
         let sizes = parse_sizes(self.shared.size.as_deref().unwrap_or("")).map_err(fault)?;
         let blocked = match &self.shared.blocked_file {
@@ -180,10 +173,7 @@ impl<'a> Question<'a> {
             .into_iter()
             .flatten()
             .map(|path| InputFile::of(path).map_err(|error| unreadable(path, &error)));
-        Ok(Provenance {
-            settings,
-            inputs: inputs.collect::<Result<_, _>>()?,
-        })
+        Ok(Provenance { settings, inputs: inputs.collect::<Result<_, _>>()? })
     }
 }
 

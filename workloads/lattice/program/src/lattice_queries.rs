@@ -149,10 +149,7 @@ impl QueryKind {
         match self {
             QueryKind::Analyze => Operation::Analyze,
             QueryKind::Path => Operation::Path { from, to },
-            QueryKind::Layers { with_distances } => Operation::Layers {
-                from,
-                with_distances,
-            },
+            QueryKind::Layers { with_distances } => Operation::Layers { from, with_distances },
         }
     }
 }
@@ -168,11 +165,7 @@ impl LatticeQueries {
         let mut table = QueryTable::default();
         table.push(id, Ok((0, asked.ends())));
         table.lattices.push(asked.lattice);
-        LatticeQueries {
-            kind,
-            table: Arc::new(table),
-            columns_unused: Vec::new(),
-        }
+        LatticeQueries { kind, table: Arc::new(table), columns_unused: Vec::new() }
     }
 
     /// Reads a table with a question on each line.
@@ -218,11 +211,7 @@ impl LatticeQueries {
         if let Err(duplicate) = NameIndex::of(&table.ids) {
             return Err(duplicate_error(path, &table.ids, duplicate)?);
         }
-        Ok(LatticeQueries {
-            kind,
-            table: Arc::new(table),
-            columns_unused,
-        })
+        Ok(LatticeQueries { kind, table: Arc::new(table), columns_unused })
     }
 
     /// The kind of all these questions.
@@ -278,10 +267,7 @@ impl LatticeQueries {
             },
             move |index, _| {
                 let asked = loads.asked(index)?;
-                Ok(Query {
-                    lattice: asked.lattice.build()?,
-                    operation: asked.operation,
-                })
+                Ok(Query { lattice: asked.lattice.build()?, operation: asked.operation })
             },
         )
     }
@@ -308,11 +294,7 @@ impl ParsedQuery {
             QueryKind::Path => parse_vertex("to", to, lattice.sizes())?,
             _ => 0,
         };
-        if kind
-            == (QueryKind::Layers {
-                with_distances: true,
-            })
-        {
+        if kind == (QueryKind::Layers { with_distances: true }) {
             let n_vertices = Lattice::new(lattice.sizes())?.n_vertices();
             if n_vertices > u128::from(N_DISTANCES_MAX) {
                 return Err(QueryError::TooManyDistances {
@@ -425,8 +407,7 @@ fn no_vertex(field: &'static str, text: &str) -> QueryError {
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| c.is_ascii_whitespace() || c == ',')
-        .filter(|word| !word.is_empty())
+    text.split(|c: char| c.is_ascii_whitespace() || c == ',').filter(|word| !word.is_empty())
 }
 
 fn meaningless(field: &'static str, text: &str, expected: &'static str) -> QueryError {
@@ -435,11 +416,7 @@ fn meaningless(field: &'static str, text: &str, expected: &'static str) -> Query
     if shown.len() < text.len() {
         shown.push('…');
     }
-    QueryError::Text {
-        field,
-        text: shown,
-        expected,
-    }
+    QueryError::Text { field, text: shown, expected }
 }
 
 /// The column positions of the parts of a question.
@@ -514,10 +491,7 @@ mod tests {
         assert!(Arc::ptr_eq(&asked(0).lattice, &asked(1).lattice));
 
         let why = |at: usize| queries.asked(at).unwrap_err().to_string();
-        assert_eq!(
-            why(2),
-            "size has \"3xx\", which is not a lattice's size, such as 10x10x10"
-        );
+        assert_eq!(why(2), "size has \"3xx\", which is not a lattice's size, such as 10x10x10");
         assert_eq!(why(3), "axis 1 has 1 vertices; it needs at least 2");
         assert!(why(4).starts_with("from has \"nine\""));
         assert_eq!(why(5), "coordinate 3 on axis 0, which has 3 vertices");
@@ -548,14 +522,9 @@ mod tests {
 
     #[test]
     fn distances_that_fit_in_no_row_are_refused() {
-        let kind = QueryKind::Layers {
-            with_distances: true,
-        };
+        let kind = QueryKind::Layers { with_distances: true };
         let queries = read("size,from\n100x100x100x100x3,0\n100x100,0\n", kind).unwrap();
-        assert!(matches!(
-            queries.asked(0),
-            Err(QueryError::TooManyDistances { .. })
-        ));
+        assert!(matches!(queries.asked(0), Err(QueryError::TooManyDistances { .. })));
         assert!(queries.asked(1).is_ok());
     }
 
@@ -567,11 +536,7 @@ mod tests {
         let source = read(text, QueryKind::Path).unwrap().source();
         for index in 0..2 {
             let query = source.load(index, &Stop::new()).unwrap();
-            assert_eq!(
-                source.size(index).unwrap(),
-                LatticeWorkload.size(&query),
-                "query {index}"
-            );
+            assert_eq!(source.size(index).unwrap(), LatticeWorkload.size(&query), "query {index}");
         }
         assert!(matches!(source.size(2), Err(QueryError::Text { .. })));
         assert!(source.load(2, &Stop::new()).is_err());

@@ -128,10 +128,7 @@ pub fn values(id: &str, asked: &ParsedQuery, answer: &Answer) -> Vec<(&'static s
             ("connected", json!(analysis.connected)),
             ("diameter", json!(analysis.diameter)),
             ("average_degree", json!(analysis.average_degree)),
-            (
-                "clustering_coefficient",
-                json!(analysis.clustering_coefficient),
-            ),
+            ("clustering_coefficient", json!(analysis.clustering_coefficient)),
             ("density", json!(analysis.density)),
         ]),
         Answer::Path(path) => {
@@ -206,12 +203,7 @@ fn fields(kind: QueryKind) -> Vec<Field> {
     let mut fields = vec![
         measured("query_id", Utf8, "what the question is called", ""),
         measured("op", Utf8, "what was asked", ""),
-        measured(
-            "sizes",
-            Utf8,
-            "vertices along each axis, as in 10x10x10",
-            "vertices",
-        ),
+        measured("sizes", Utf8, "vertices along each axis, as in 10x10x10", "vertices"),
         measured("n_blocked", UInt64, "vertices that are blocked", "vertices"),
     ];
     fields.extend(match kind {
@@ -460,14 +452,12 @@ impl AnswerColumns {
 
 impl AnalysisColumns {
     fn append(&mut self, analysis: &Analysis) -> usize {
-        self.n_vertices
-            .append_value(analysis.n_vertices.to_string());
+        self.n_vertices.append_value(analysis.n_vertices.to_string());
         self.n_edges.append_value(analysis.n_edges.to_string());
         self.connected.append_value(analysis.connected);
         self.diameter.append_option(analysis.diameter);
         self.average_degree.append_value(analysis.average_degree);
-        self.clustering_coefficient
-            .append_value(analysis.clustering_coefficient);
+        self.clustering_coefficient.append_value(analysis.clustering_coefficient);
         self.density.append_value(analysis.density);
         96
     }
@@ -501,9 +491,7 @@ impl LayersColumns {
         let mut n_bytes = 24 + 8 * layers.counts.len();
         if let (Some(column), Some(distances)) = (&mut self.distances, &layers.distances) {
             let values = column.values();
-            distances
-                .iter()
-                .for_each(|distance| values.append_option(reachable(distance)));
+            distances.iter().for_each(|distance| values.append_option(reachable(distance)));
             column.append(true);
             n_bytes += 4 * distances.len();
         }
@@ -544,12 +532,8 @@ mod tests {
         for kind in [
             QueryKind::Analyze,
             QueryKind::Path,
-            QueryKind::Layers {
-                with_distances: false,
-            },
-            QueryKind::Layers {
-                with_distances: true,
-            },
+            QueryKind::Layers { with_distances: false },
+            QueryKind::Layers { with_distances: true },
         ] {
             let (batch, values) = table(kind);
             let schema = batch.schema();
@@ -559,11 +543,7 @@ mod tests {
             let keys: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
             assert_eq!(names, keys);
             for field in schema.fields() {
-                assert!(
-                    field.metadata().contains_key("description"),
-                    "{}",
-                    field.name()
-                );
+                assert!(field.metadata().contains_key("description"), "{}", field.name());
             }
         }
     }
@@ -576,9 +556,7 @@ mod tests {
         assert_eq!(path.as_primitive::<UInt64Type>().values(), &[0, 1, 2, 5, 8]);
         assert!(values.contains(&("path", json!([0, 1, 2, 5, 8]))));
 
-        let (batch, values) = table(QueryKind::Layers {
-            with_distances: true,
-        });
+        let (batch, values) = table(QueryKind::Layers { with_distances: true });
         let distances = batch["distances"].as_list::<i32>().value(0);
         let distances = distances.as_primitive::<UInt32Type>();
         assert_eq!((distances.value(8), distances.is_null(6)), (4, true));

@@ -153,10 +153,7 @@ fn mazes(run: &Path) -> Result<Vec<Value>, FolderError> {
     }
     let table = table.columns(&["query_id", "sizes", "path", "blocked"]);
     table.for_each(|batch| {
-        let (ids, sizes) = (
-            string_column(batch, "query_id")?,
-            string_column(batch, "sizes")?,
-        );
+        let (ids, sizes) = (string_column(batch, "query_id")?, string_column(batch, "sizes")?);
         let list = |name: &str, at: usize| -> Option<Vec<u64>> {
             let column = batch.column_by_name(name)?.as_list_opt::<i32>()?;
             let values = column.is_valid(at).then(|| column.value(at))?;

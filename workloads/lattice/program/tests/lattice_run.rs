@@ -50,16 +50,9 @@ fn paths_in_the_table_are_shortest_and_failures_are_named() {
         let path = paths.value(at);
         let path = path.as_primitive::<UInt64Type>().values();
         assert_eq!(path.len() as u64, distance + 1);
-        assert_eq!(
-            (path[0], path[path.len() - 1]),
-            (question.from, question.to)
-        );
+        assert_eq!((path[0], path[path.len() - 1]), (question.from, question.to));
         let steps = path.windows(2);
-        assert!(
-            steps
-                .clone()
-                .all(|step| question.neighbours(step[0]).contains(&step[1]))
-        );
+        assert!(steps.clone().all(|step| question.neighbours(step[0]).contains(&step[1])));
         n_found += 1;
     }
     assert!(n_found > 20 && n_separate > 5, "{n_found} {n_separate}");
@@ -74,11 +67,7 @@ fn paths_in_the_table_are_shortest_and_failures_are_named() {
     }
 
     let schema = table.schema();
-    let unit = schema
-        .field_with_name("length")
-        .unwrap()
-        .metadata()
-        .get("unit");
+    let unit = schema.field_with_name("length").unwrap().metadata().get("unit");
     assert_eq!(unit.map(String::as_str), Some("edges"));
 }
 
@@ -100,10 +89,7 @@ fn run(queries: &LatticeQueries, out: &Path) {
         command: String::new(),
         gives_up: None,
     };
-    let settings = Settings {
-        n_threads: 2,
-        ..Settings::default()
-    };
+    let settings = Settings { n_threads: 2, ..Settings::default() };
     let (workload, source) = (Arc::new(LatticeWorkload), queries.source());
     let rows = LatticeRows::new(queries.clone());
     execute(
@@ -182,9 +168,7 @@ fn questions(n_questions: usize) -> Vec<Question> {
             let sizes: Vec<u64> = (0..1 + below(3)).map(|_| 2 + below(6)).collect();
             let n_vertices: u64 = sizes.iter().product();
             Question {
-                blocked: (0..below(1 + n_vertices / 2))
-                    .map(|_| below(n_vertices))
-                    .collect(),
+                blocked: (0..below(1 + n_vertices / 2)).map(|_| below(n_vertices)).collect(),
                 from: below(n_vertices),
                 to: below(n_vertices),
                 sizes,

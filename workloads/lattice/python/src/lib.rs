@@ -36,9 +36,7 @@ impl RawLattice {
     fn new(sizes: Vec<u32>, blocked: Vec<u64>) -> PyResult<RawLattice> {
         let open = Lattice::new(&sizes).map_err(wrong)?;
         let lattice = open.with_blocked(blocked).map_err(wrong)?;
-        Ok(RawLattice {
-            lattice: Arc::new(lattice),
-        })
+        Ok(RawLattice { lattice: Arc::new(lattice) })
     }
 
     /// The id of a vertex.
@@ -87,26 +85,15 @@ fn answers<'py>(
     let operation = |(from, to): (u64, u64)| match op {
         "analyze" => Ok(Operation::Analyze),
         "path" => Ok(Operation::Path { from, to }),
-        "layers" => Ok(Operation::Layers {
-            from,
-            with_distances: false,
-        }),
-        "distances" => Ok(Operation::Layers {
-            from,
-            with_distances: true,
-        }),
-        other => Err(PyValueError::new_err(format!(
-            "there is no question '{other}'"
-        ))),
+        "layers" => Ok(Operation::Layers { from, with_distances: false }),
+        "distances" => Ok(Operation::Layers { from, with_distances: true }),
+        other => Err(PyValueError::new_err(format!("there is no question '{other}'"))),
     };
     let queries: Vec<Query> = lattices
         .iter()
         .zip(ends)
         .map(|(lattice, ends)| {
-            Ok(Query {
-                lattice: Arc::clone(&lattice.lattice),
-                operation: operation(ends)?,
-            })
+            Ok(Query { lattice: Arc::clone(&lattice.lattice), operation: operation(ends)? })
         })
         .collect::<PyResult<_>>()?;
     drop(lattices);

@@ -54,11 +54,7 @@ pub fn analyze(
     let n_vertices = lattice.n_free();
     let n_edges_open = n_edges_open(lattice.sizes());
     if lattice.n_blocked() == 0 {
-        let diameter = lattice
-            .sizes()
-            .iter()
-            .map(|&size| u64::from(size) - 1)
-            .sum();
+        let diameter = lattice.sizes().iter().map(|&size| u64::from(size) - 1).sum();
         return Ok(describe(n_vertices, n_edges_open, true, Some(diameter)));
     }
 
@@ -89,11 +85,7 @@ pub fn analyze_need(lattice: &Lattice) -> MemoryNeed {
 
 fn describe(n_vertices: u128, n_edges: u128, connected: bool, diameter: Option<u64>) -> Analysis {
     let ratio = |numerator: f64, denominator: u128| {
-        if denominator == 0 {
-            0.0
-        } else {
-            numerator / denominator as f64
-        }
+        if denominator == 0 { 0.0 } else { numerator / denominator as f64 }
     };
     let average_degree = ratio(2.0 * n_edges as f64, n_vertices);
     Analysis {
@@ -112,10 +104,7 @@ fn describe(n_vertices: u128, n_edges: u128, connected: bool, diameter: Option<u
 /// vertices.
 fn n_edges_open(sizes: &[u32]) -> u128 {
     let n_vertices: u128 = sizes.iter().map(|&size| u128::from(size)).product();
-    sizes
-        .iter()
-        .map(|&size| n_vertices / u128::from(size) * u128::from(size - 1))
-        .sum()
+    sizes.iter().map(|&size| n_vertices / u128::from(size) * u128::from(size - 1)).sum()
 }
 
 /// The number of edges with at least one blocked end.

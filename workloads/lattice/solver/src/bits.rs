@@ -9,9 +9,7 @@ pub(super) struct BitSet {
 impl BitSet {
     /// The empty set of numbers below `bound`.
     pub(super) fn new(bound: u64) -> Self {
-        Self {
-            words: vec![0; bound.div_ceil(64) as usize],
-        }
+        Self { words: vec![0; bound.div_ceil(64) as usize] }
     }
 
     /// Adds a number and returns whether it is new.

@@ -42,11 +42,7 @@ impl LatticeDescription {
         }
         ids.sort_unstable();
         ids.dedup();
-        Ok(Self {
-            sizes: sizes.to_vec(),
-            blocked: ids,
-            built: Mutex::default(),
-        })
+        Ok(Self { sizes: sizes.to_vec(), blocked: ids, built: Mutex::default() })
     }
 
     /// Vertices along each axis.
@@ -105,17 +101,8 @@ mod tests {
     #[test]
     fn what_cannot_be_built_is_not_described() {
         let error = |sizes: &[u32], blocked| LatticeDescription::new(sizes, blocked).unwrap_err();
-        assert!(matches!(
-            error(&[3, 1], vec![]),
-            LatticeError::AxisSize { axis: 1, size: 1 }
-        ));
-        assert!(matches!(
-            error(&[3], vec![3]),
-            LatticeError::OutOfRange { vertex: 3, .. }
-        ));
-        assert!(matches!(
-            error(&[100; 5], vec![0]),
-            LatticeError::TooManyVertices { .. }
-        ));
+        assert!(matches!(error(&[3, 1], vec![]), LatticeError::AxisSize { axis: 1, size: 1 }));
+        assert!(matches!(error(&[3], vec![3]), LatticeError::OutOfRange { vertex: 3, .. }));
+        assert!(matches!(error(&[100; 5], vec![0]), LatticeError::TooManyVertices { .. }));
     }
 }

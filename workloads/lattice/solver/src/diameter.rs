@@ -106,10 +106,7 @@ struct Sweep {
 
 impl Sweep {
     fn new(n_vertices: usize) -> Self {
-        Self {
-            distances: vec![0; n_vertices],
-            queue: Vec::with_capacity(n_vertices),
-        }
+        Self { distances: vec![0; n_vertices], queue: Vec::with_capacity(n_vertices) }
     }
 
     /// Searches from `vertex` and returns its eccentricity.

@@ -38,18 +38,11 @@ impl Grid {
             stride *= u64::from(size);
         }
         axes.reverse();
-        Self {
-            axes,
-            n_vertices: stride,
-            blocked: None,
-            n_blocked: 0,
-        }
+        Self { axes, n_vertices: stride, blocked: None, n_blocked: 0 }
     }
 
     pub(super) fn block(&mut self, vertex: u32) {
-        let blocked = self
-            .blocked
-            .get_or_insert_with(|| BitSet::new(self.n_vertices));
+        let blocked = self.blocked.get_or_insert_with(|| BitSet::new(self.n_vertices));
         self.n_blocked += u64::from(blocked.insert(vertex));
     }
 
@@ -70,9 +63,7 @@ impl Grid {
     }
 
     pub(super) fn is_free(&self, vertex: u32) -> bool {
-        self.blocked
-            .as_ref()
-            .is_none_or(|blocked| !blocked.contains(vertex))
+        self.blocked.as_ref().is_none_or(|blocked| !blocked.contains(vertex))
     }
 
     /// All ones if a vertex is free, else 0: a branchless [`Grid::is_free`] for unpredictable data.
@@ -122,10 +113,7 @@ impl Grid {
     }
 
     pub(super) fn coordinates(&self, vertex: u32) -> Vec<u32> {
-        self.axes
-            .iter()
-            .map(|axis| vertex / axis.stride % axis.size)
-            .collect()
+        self.axes.iter().map(|axis| vertex / axis.stride % axis.size).collect()
     }
 
     /// The number of steps between two vertices if no vertex were blocked.

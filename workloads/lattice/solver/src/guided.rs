@@ -21,11 +21,7 @@ pub(super) fn guided_distance(
     stop: &dyn Fn() -> bool,
 ) -> Result<Option<u32>, LatticeError> {
     let n_vertices = grid.n_vertices();
-    let SearchScratch {
-        marks,
-        current,
-        next,
-    } = scratch;
+    let SearchScratch { marks, current, next } = scratch;
     zero(marks, n_vertices.div_ceil(32) as usize, stop)?;
     current.reset(n_vertices);
     next.reset(n_vertices);

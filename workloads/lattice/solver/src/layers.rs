@@ -50,11 +50,7 @@ pub fn layers(
         } else {
             None
         };
-        return Ok(Layers {
-            counts: straight_counts(lattice, from),
-            n_unreachable: 0,
-            distances,
-        });
+        return Ok(Layers { counts: straight_counts(lattice, from), n_unreachable: 0, distances });
     }
 
     let (grid, from) = (lattice.grid()?, from as u32);
@@ -73,11 +69,7 @@ pub fn layers(
             distances[vertex as usize] = distance;
         }
     })?;
-    Ok(Layers {
-        n_unreachable: grid.n_free() - counts.iter().sum::<u64>(),
-        counts,
-        distances,
-    })
+    Ok(Layers { n_unreachable: grid.n_free() - counts.iter().sum::<u64>(), counts, distances })
 }
 
 /// The memory that [`layers`] needs on this lattice.

@@ -105,9 +105,7 @@ impl Lattice {
     /// or the lattice has more than [`N_VERTICES_MAX`].
     pub fn new(sizes: &[u32]) -> Result<Self, LatticeError> {
         if sizes.is_empty() || sizes.len() > N_DIMENSIONS_MAX {
-            return Err(LatticeError::Dimensions {
-                n_dimensions: sizes.len(),
-            });
+            return Err(LatticeError::Dimensions { n_dimensions: sizes.len() });
         }
         for (axis, &size) in sizes.iter().enumerate() {
             if size < 2 {
@@ -122,11 +120,7 @@ impl Lattice {
             })
             .ok_or(LatticeError::TooLarge)?;
         let grid = (n_vertices <= u128::from(N_VERTICES_WALKED_MAX)).then(|| Grid::new(sizes));
-        Ok(Self {
-            sizes: sizes.to_vec(),
-            n_vertices,
-            grid,
-        })
+        Ok(Self { sizes: sizes.to_vec(), n_vertices, grid })
     }
 
     /// The same lattice with these vertices blocked too; duplicates are allowed.
@@ -206,11 +200,7 @@ impl Lattice {
         let mut vertex = 0;
         for (axis, (&coordinate, &size)) in coordinates.iter().zip(&self.sizes).enumerate() {
             if coordinate >= size {
-                return Err(LatticeError::Coordinate {
-                    axis,
-                    coordinate,
-                    size,
-                });
+                return Err(LatticeError::Coordinate { axis, coordinate, size });
             }
             vertex = vertex * u64::from(size) + u64::from(coordinate);
         }
@@ -223,9 +213,7 @@ impl Lattice {
     /// If no vertex has this id, or ids would exceed 64 bits.
     pub fn coordinates_of(&self, vertex: u64) -> Result<Vec<u32>, LatticeError> {
         let id = self.id(vertex)?;
-        let coordinates = self
-            .strides()
-            .map(|(size, stride)| (id / stride % size) as u32);
+        let coordinates = self.strides().map(|(size, stride)| (id / stride % size) as u32);
         Ok(coordinates.collect())
     }
 
@@ -264,9 +252,7 @@ impl Lattice {
     /// Fails if vertex ids exceed 64 bits.
     fn check_ids(&self) -> Result<(), LatticeError> {
         match self.n_vertices > u128::from(u64::MAX) + 1 {
-            true => Err(LatticeError::NoIds {
-                n_vertices: self.n_vertices,
-            }),
+            true => Err(LatticeError::NoIds { n_vertices: self.n_vertices }),
             false => Ok(()),
         }
     }
@@ -275,10 +261,7 @@ impl Lattice {
     fn id(&self, vertex: u64) -> Result<u64, LatticeError> {
         self.check_ids()?;
         if u128::from(vertex) >= self.n_vertices {
-            return Err(LatticeError::OutOfRange {
-                vertex,
-                n_vertices: self.n_vertices,
-            });
+            return Err(LatticeError::OutOfRange { vertex, n_vertices: self.n_vertices });
         }
         Ok(vertex)
     }
@@ -309,8 +292,6 @@ impl Lattice {
 
     /// An upper bound of the edges of a shortest path.
     fn path_length_max(&self) -> u64 {
-        self.grid
-            .as_ref()
-            .map_or(self.across(), Grid::path_length_max)
+        self.grid.as_ref().map_or(self.across(), Grid::path_length_max)
     }
 }

@@ -34,11 +34,7 @@ pub(super) fn search(
     mut visit: impl FnMut(u32, u32),
 ) -> Result<(), LatticeError> {
     let n_vertices = grid.n_vertices();
-    let SearchScratch {
-        marks: closed,
-        current,
-        next,
-    } = scratch;
+    let SearchScratch { marks: closed, current, next } = scratch;
     // Blocked vertices are closed from the start, so that a single test decides.
     grid.write_blocked(closed, stop)?;
     current.reset(n_vertices);

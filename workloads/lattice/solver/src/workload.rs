@@ -110,14 +110,8 @@ impl Operation {
         match self {
             Operation::Analyze => 0,
             Operation::Path { .. } => 1,
-            Operation::Layers {
-                with_distances: false,
-                ..
-            } => 2,
-            Operation::Layers {
-                with_distances: true,
-                ..
-            } => 3,
+            Operation::Layers { with_distances: false, .. } => 2,
+            Operation::Layers { with_distances: true, .. } => 3,
         }
     }
 }
@@ -131,9 +125,7 @@ const NAMES: [&str; 4] = ["analyze", "path", "layers", "layers"];
 /// operation and the number of axes. Lattices too large to be searched have classes of their own
 /// and one extent: the number of vertices of the longest path.
 pub fn query_size(sizes: &[u32], n_blocked: u64, operation: &Operation) -> Size {
-    let n_vertices = sizes
-        .iter()
-        .fold(1_u64, |n, &size| n.saturating_mul(size.into()));
+    let n_vertices = sizes.iter().fold(1_u64, |n, &size| n.saturating_mul(size.into()));
     if n_vertices > N_VERTICES_WALKED_MAX {
         let n_path: u64 = sizes.iter().map(|&size| u64::from(size) - 1).sum::<u64>() + 1;
         return Size {
@@ -152,11 +144,7 @@ pub fn query_size(sizes: &[u32], n_blocked: u64, operation: &Operation) -> Size 
     extents[n_axes_kept] = u32::try_from(n_blocked).unwrap_or(u32::MAX);
     let shape = Shape::new(&extents[..=n_axes_kept]);
     let class = operation.number() + N_OPERATIONS * sizes.len() as u32;
-    Size {
-        shape,
-        class,
-        affinity: 0,
-    }
+    Size { shape, class, affinity: 0 }
 }
 
 const N_OPERATIONS: u32 = NAMES.len() as u32;
@@ -201,10 +189,9 @@ impl Workload for LatticeWorkload {
             Operation::Path { from, to } => {
                 Answer::Path(shortest_path(lattice, from, to, scratch, &stop)?)
             }
-            Operation::Layers {
-                from,
-                with_distances,
-            } => Answer::Layers(layers(lattice, from, with_distances, scratch, &stop)?),
+            Operation::Layers { from, with_distances } => {
+                Answer::Layers(layers(lattice, from, with_distances, scratch, &stop)?)
+            }
         })
     }
 
@@ -225,11 +212,7 @@ impl Workload for LatticeWorkload {
             }
             _ => ("answer", text(reference), text(other)),
         };
-        Err(Difference {
-            field: field.to_owned(),
-            expected,
-            found,
-        })
+        Err(Difference { field: field.to_owned(), expected, found })
     }
 
     fn class_name(&self, class: u32) -> String {
@@ -285,10 +268,7 @@ impl Extent {
             [n_vertices] => (u64::from(*n_vertices) >> n_folded) - 1 + n_folded,
             _ => 0,
         };
-        let plain_max: u64 = plain
-            .iter()
-            .map(|&size| u64::from(size).saturating_sub(1))
-            .sum();
+        let plain_max: u64 = plain.iter().map(|&size| u64::from(size).saturating_sub(1)).sum();
         Extent {
             operation_number: class % N_OPERATIONS,
             n_axes,
@@ -362,10 +342,7 @@ mod tests {
 
     fn query(sizes: &[u32], blocked: impl IntoIterator<Item = u64>, operation: Operation) -> Query {
         let lattice = Lattice::new(sizes).unwrap().with_blocked(blocked).unwrap();
-        Query {
-            lattice: Arc::new(lattice),
-            operation,
-        }
+        Query { lattice: Arc::new(lattice), operation }
     }
 
     /// The needs by size cover the needs of the algorithms, which are tested against measured
@@ -373,19 +350,9 @@ mod tests {
     #[test]
     fn needs_by_size_cover_the_algorithms_needs() {
         let path = Operation::Path { from: 0, to: 1 };
-        let layers = |with_distances| Operation::Layers {
-            from: 0,
-            with_distances,
-        };
-        let shapes: [&[u32]; 7] = [
-            &[2],
-            &[100],
-            &[40, 60],
-            &[20, 30, 40],
-            &[9, 10, 11, 12],
-            &[3; 8],
-            &[2; 10],
-        ];
+        let layers = |with_distances| Operation::Layers { from: 0, with_distances };
+        let shapes: [&[u32]; 7] =
+            [&[2], &[100], &[40, 60], &[20, 30, 40], &[9, 10, 11, 12], &[3; 8], &[2; 10]];
         for sizes in shapes {
             let n_vertices: u64 = sizes.iter().map(|&size| u64::from(size)).product();
             for n_blocked in [0, 1, 17, n_vertices / 3, n_vertices - 1] {
@@ -418,10 +385,7 @@ mod tests {
     #[test]
     fn lattices_too_large_to_search_have_closed_forms() {
         let to = 100_u64.pow(9) - 1;
-        let layers = |with_distances| Operation::Layers {
-            from: 0,
-            with_distances,
-        };
+        let layers = |with_distances| Operation::Layers { from: 0, with_distances };
         let path = Operation::Path { from: 0, to };
         for operation in [Operation::Analyze, path, layers(false), layers(true)] {
             let query = query(&[100; 9], [], operation);
@@ -454,19 +418,13 @@ mod tests {
         assert_eq!(analysis, Answer::Analysis(lattice.analyze().unwrap()));
         let path = ask(Operation::Path { from: 1, to: 7 });
         assert_eq!(path, Answer::Path(lattice.path(1, 7).unwrap()));
-        let layers = ask(Operation::Layers {
-            from: 0,
-            with_distances: false,
-        });
+        let layers = ask(Operation::Layers { from: 0, with_distances: false });
         assert_eq!(layers, Answer::Layers(lattice.layers(0).unwrap()));
 
         let differ = |a, b| LatticeWorkload.agree(a, b, DeviceKind::Cpu).unwrap_err();
         assert!(LatticeWorkload.agree(&path, &path, DeviceKind::Cpu).is_ok());
         let none = Answer::Path(PathAnswer::NoPath);
-        assert_eq!(
-            differ(&path, &none).to_string(),
-            "length is None, not Some(4)"
-        );
+        assert_eq!(differ(&path, &none).to_string(), "length is None, not Some(4)");
         let detour = Answer::Path(PathAnswer::Found(vec![1, 2, 5, 8, 7]));
         let other = Answer::Path(PathAnswer::Found(vec![1, 0, 3, 6, 7]));
         assert_eq!(differ(&detour, &other).field, "answer");

@@ -46,25 +46,16 @@ fn peak_bytes(work: impl FnOnce()) -> u64 {
 fn needs_cover_the_measured_peaks() {
     // A cube with scattered blocked vertices, and a maze of corridors.
     let scattered = (0..40_u64.pow(3)).filter(|id| id % 7 == 3);
-    let cube = Lattice::new(&[40; 3])
-        .unwrap()
-        .with_blocked(scattered)
-        .unwrap();
+    let cube = Lattice::new(&[40; 3]).unwrap().with_blocked(scattered).unwrap();
     let is_wall = |x: u64, y: u64| x % 2 == 1 && y != if x % 4 == 1 { 59 } else { 0 };
     let walls = (0..3600).filter(|id| is_wall(id / 60, id % 60));
-    let maze = Lattice::new(&[60, 60])
-        .unwrap()
-        .with_blocked(walls)
-        .unwrap();
+    let maze = Lattice::new(&[60, 60]).unwrap().with_blocked(walls).unwrap();
     let open = Lattice::new(&[20, 30, 40]).unwrap();
 
     let go_on: &dyn Fn() -> bool = &|| false;
     for lattice in [&cube, &maze, &open] {
         let last = lattice.n_vertices() as u64 - 1;
-        let to = (0..=last)
-            .rev()
-            .find(|&id| !lattice.is_blocked(id))
-            .unwrap();
+        let to = (0..=last).rev().find(|&id| !lattice.is_blocked(id)).unwrap();
         let total = |need: swathe_lattice::MemoryNeed| need.scratch_bytes + need.answer_bytes;
         let check = |name: &str, peak: u64, need: u64| {
             let sizes = lattice.sizes();
@@ -81,11 +72,7 @@ fn needs_cover_the_measured_peaks() {
                 let scratch = &mut SearchScratch::default();
                 drop(layers(lattice, 0, with_distances, scratch, go_on).unwrap());
             });
-            check(
-                "layers",
-                peak,
-                total(layers_need(lattice, with_distances).unwrap()),
-            );
+            check("layers", peak, total(layers_need(lattice, with_distances).unwrap()));
         }
         let peak = peak_bytes(|| {
             analyze(lattice, &mut SearchScratch::default(), go_on).unwrap();
@@ -106,8 +93,5 @@ fn needs_cover_the_measured_peaks() {
     assert!(peak <= clean_bytes, "{peak} > {clean_bytes}");
     let need = catalytic_need(&cube, 4 * 117).unwrap();
     assert!(clean_bytes <= need.scratch_bytes + need.answer_bytes);
-    assert!(
-        clean_bytes < 10_000,
-        "{clean_bytes} bytes beside 512 kB borrowed"
-    );
+    assert!(clean_bytes < 10_000, "{clean_bytes} bytes beside 512 kB borrowed");
 }

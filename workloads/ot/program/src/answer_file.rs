@@ -183,9 +183,7 @@ pub fn read_plan(
     let rows = Side::source(source).places(path, "the plan", n_rows)?;
     let columns = Side::target(target).places(path, "the plan", n_columns)?;
     let entries = matrix.entries.into_iter();
-    Ok(entries
-        .map(|(row, column, mass)| link(source, rows[row], columns[column], mass))
-        .collect())
+    Ok(entries.map(|(row, column, mass)| link(source, rows[row], columns[column], mass)).collect())
 }
 
 /// A frame, and which one it is.
@@ -236,29 +234,17 @@ fn link(frame: &Frame, from: usize, to: usize, mass: f64) -> Link {
     let w_px = frame.shape.w_px;
     let [src_y_px, src_x_px, tgt_y_px, tgt_x_px] =
         [from / w_px, from % w_px, to / w_px, to % w_px].map(|place| place as u32);
-    Link {
-        src_y_px,
-        src_x_px,
-        tgt_y_px,
-        tgt_x_px,
-        mass,
-    }
+    Link { src_y_px, src_x_px, tgt_y_px, tgt_x_px, mass }
 }
 
 fn open_npz(path: &Path) -> Result<Npz, AnswerFileError> {
-    Npz::open(path).map_err(|source| AnswerFileError::Npz {
-        path: path.to_owned(),
-        source,
-    })
+    Npz::open(path).map_err(|source| AnswerFileError::Npz { path: path.to_owned(), source })
 }
 
 fn npz_numbers(path: &Path, npz: &Npz, name: &str) -> Result<Vec<f64>, AnswerFileError> {
     let mut all = Vec::new();
     let read = npz.for_each_number(name, &mut |some| all.extend_from_slice(some));
-    read.map_err(|source| AnswerFileError::Npz {
-        path: path.to_owned(),
-        source,
-    })?;
+    read.map_err(|source| AnswerFileError::Npz { path: path.to_owned(), source })?;
     Ok(all)
 }
 
@@ -272,10 +258,7 @@ fn npy_numbers(path: &Path) -> Result<(Vec<usize>, Vec<f64>), AnswerFileError> {
         npy::for_each_number(file, &header, &mut |some| all.extend_from_slice(some))?;
         Ok((header.shape, all))
     };
-    read().map_err(|source| AnswerFileError::Npy {
-        path: path.to_owned(),
-        source,
-    })
+    read().map_err(|source| AnswerFileError::Npy { path: path.to_owned(), source })
 }
 
 /// Entries (row, column, mass) of a matrix.
@@ -296,31 +279,24 @@ fn dense(path: &Path) -> Result<Matrix, AnswerFileError> {
     let entries = entries.filter(|(_, mass)| *mass != 0.0);
     Ok(Matrix {
         shape: [n_rows, n_columns],
-        entries: entries
-            .map(|(at, mass)| (at / n_columns, at % n_columns, mass))
-            .collect(),
+        entries: entries.map(|(at, mass)| (at / n_columns, at % n_columns, mass)).collect(),
     })
 }
 
 /// A matrix that `scipy.sparse.save_npz` wrote, in the formats csr, csc and coo.
 fn sparse(path: &Path, npz: &Npz) -> Result<Matrix, AnswerFileError> {
-    let wrong = |what| AnswerFileError::Sparse {
-        path: path.to_owned(),
-        what,
-    };
+    let wrong = |what| AnswerFileError::Sparse { path: path.to_owned(), what };
     let whole = |name: &str| -> Result<Vec<usize>, AnswerFileError> {
         let numbers = npz_numbers(path, npz, name)?;
         let each = numbers.iter().enumerate().map(|(at, value)| {
             let is_whole = *value >= 0.0 && value.fract() == 0.0 && *value <= 2_f64.powi(53);
-            is_whole
-                .then_some(*value as usize)
-                .ok_or_else(|| AnswerFileError::Number {
-                    path: path.to_owned(),
-                    name: name.to_owned(),
-                    at: at as u64,
-                    value: value.to_string(),
-                    expected: "a whole number",
-                })
+            is_whole.then_some(*value as usize).ok_or_else(|| AnswerFileError::Number {
+                path: path.to_owned(),
+                name: name.to_owned(),
+                at: at as u64,
+                value: value.to_string(),
+                expected: "a whole number",
+            })
         });
         each.collect()
     };
@@ -341,9 +317,7 @@ fn sparse(path: &Path, npz: &Npz) -> Result<Matrix, AnswerFileError> {
         return Err(wrong("its sparse format is none of csr, csc and coo"));
     };
     if rows.len() != data.len() || columns.len() != data.len() {
-        return Err(wrong(
-            "its arrays of rows, columns and data differ in length",
-        ));
+        return Err(wrong("its arrays of rows, columns and data differ in length"));
     }
     let is_outside = |(row, column): (&usize, &usize)| *row >= n_rows || *column >= n_columns;
     if rows.iter().zip(&columns).any(is_outside) {
@@ -360,16 +334,12 @@ fn sparse(path: &Path, npz: &Npz) -> Result<Matrix, AnswerFileError> {
 /// The row of every entry, from the number of the first entry of each row.
 fn spread(starts: &[usize]) -> Vec<usize> {
     let rows = starts.windows(2).enumerate();
-    rows.flat_map(|(row, ends)| std::iter::repeat_n(row, ends[1].saturating_sub(ends[0])))
-        .collect()
+    rows.flat_map(|(row, ends)| std::iter::repeat_n(row, ends[1].saturating_sub(ends[0]))).collect()
 }
 
 /// The entries of a table: by pixels, or by numbers of pixels.
 fn of_table(path: &Path, source: &Frame, target: &Frame) -> Result<Vec<Link>, AnswerFileError> {
-    let unusable = |source| AnswerFileError::Table {
-        path: path.to_owned(),
-        source,
-    };
+    let unusable = |source| AnswerFileError::Table { path: path.to_owned(), source };
     let table = TextTable::read(path).map_err(unusable)?;
     let column = |name: &str| -> Result<Option<Vec<f64>>, AnswerFileError> {
         let Some(texts) = table.texts(name).map_err(unusable)? else {
@@ -387,10 +357,8 @@ fn of_table(path: &Path, source: &Frame, target: &Frame) -> Result<Vec<Link>, An
         });
         numbers.collect::<Result<Vec<f64>, _>>().map(Some)
     };
-    let missing = || AnswerFileError::Columns {
-        path: path.to_owned(),
-        columns: table.columns().to_vec(),
-    };
+    let missing =
+        || AnswerFileError::Columns { path: path.to_owned(), columns: table.columns().to_vec() };
     let masses = column("mass")?.ok_or_else(missing)?;
     // A pixel of a frame, or its number in it.
     let places = |names: [&str; 2], number: &str, frame: &Frame| {
@@ -423,7 +391,5 @@ fn of_table(path: &Path, source: &Frame, target: &Frame) -> Result<Vec<Link>, An
     let to = places(["tgt_y", "tgt_x"], "col", target)?;
     let entries = from.into_iter().zip(to).zip(masses);
     let entries = entries.filter(|(_, mass)| *mass != 0.0);
-    Ok(entries
-        .map(|((from, to), mass)| link(source, from, to, mass))
-        .collect())
+    Ok(entries.map(|((from, to), mass)| link(source, from, to, mass)).collect())
 }

@@ -102,10 +102,7 @@ fn solve(flags: &OtRunFlags) -> Result<Code, CliError> {
         problem.settings.coupling != swathe_ot::Coupling::None,
         problem.settings.precision == Precision::F64,
     );
-    let provenance = Provenance {
-        settings: problem.provenance(),
-        inputs: survey.inputs.clone(),
-    };
+    let provenance = Provenance { settings: problem.provenance(), inputs: survey.inputs.clone() };
     let survey = Arc::new(survey);
     let mut settings = problem.settings.clone();
     if let (Crop::Bucketed { padding_px, .. }, Padding::Auto { .. }) =
@@ -120,12 +117,7 @@ fn solve(flags: &OtRunFlags) -> Result<Code, CliError> {
         problem.um_per_px,
     ));
     let source = pair_run.source(Arc::clone(&cache), Arc::clone(&survey));
-    let memory = OutlineStore {
-        cache,
-        survey,
-        label: problem.label,
-        folder: run.output.folder(),
-    };
+    let memory = OutlineStore { cache, survey, label: problem.label, folder: run.output.folder() };
     let warnings = RunWarnings::new(settings.clone(), problem.is_epsilon_auto, Spelling::Command);
     let rows = PairRows::new(pairs, carried, settings, files, Some(memory)).warning_by(warnings);
     let nothing = Box::new(|_| Ok(()));
@@ -136,10 +128,8 @@ fn solve(flags: &OtRunFlags) -> Result<Code, CliError> {
 fn open(path: &Path, choices: &InputChoices) -> Result<PairInput, CliError> {
     let opened =
         interrupt::while_reading(|| PairInput::open_with(path, choices)).and_then(|input| {
-            let reserved = input
-                .carried
-                .iter()
-                .find(|column| is_result_column(column.field.name()));
+            let reserved =
+                input.carried.iter().find(|column| is_result_column(column.field.name()));
             match reserved {
                 Some(column) => Err(PairInputError::ReservedColumn {
                     path: path.to_owned(),
@@ -220,9 +210,7 @@ fn check_label(
     run: &RunSettings,
 ) -> Result<(), CliError> {
     let is_without = |number: usize| {
-        let outline = survey.outlines[number]
-            .as_ref()
-            .and_then(|found| found.as_ref().ok());
+        let outline = survey.outlines[number].as_ref().and_then(|found| found.as_ref().ok());
         outline.is_some_and(|outline| outline.live.is_none())
     };
     let problems = shard_problems(input.pairs.len() as u64, run.output.shard);
@@ -234,20 +222,15 @@ fn check_label(
         .collect();
     // A shard does not see the frames of the others.
     if run.output.shard.is_none() && without.len() == pairs.len() && !pairs.is_empty() {
-        return Err(
-            CliError::usage(format!("no frame has a pixel with the label {label}"))
-                .hint("give --label one that occurs, or --label all for every one"),
-        );
+        return Err(CliError::usage(format!("no frame has a pixel with the label {label}"))
+            .hint("give --label one that occurs, or --label all for every one"));
     }
     const N_NAMED: usize = 20;
     for id in without.iter().take(N_NAMED) {
         warning!("{id}: no pixel has the label {label} in either frame");
     }
     if without.len() > N_NAMED {
-        warning!(
-            "{} more pairs without the label {label}",
-            without.len() - N_NAMED
-        );
+        warning!("{} more pairs without the label {label}", without.len() - N_NAMED);
     }
     Ok(())
 }

@@ -26,10 +26,7 @@ fn make(folder: &Path) -> std::io::Result<()> {
             log_uniform(&mut random, 48.0, 160.0),
             log_uniform(&mut random, 64.0, 224.0),
         );
-        let change = Change {
-            growth: 0.95 + 0.2 * unit(&mut random),
-            ..Change::default()
-        };
+        let change = Change { growth: 0.95 + 0.2 * unit(&mut random), ..Change::default() };
         let pair = embryo_pair(shape, index, change);
         for (side, frame) in [("src", &pair.source), ("tgt", &pair.target)] {
             let mask: Vec<u8> = frame.density.iter().map(|&v| v as u8).collect();

@@ -87,10 +87,7 @@ impl EpsilonCheck {
                 spelling.with("epsilon", format_args!("{:e}", outside.epsilon)),
                 told(*shape, outside)
             ),
-            hint: format!(
-                "{equivalent}take one in the range, or {}",
-                spelling.auto_epsilon()
-            ),
+            hint: format!("{equivalent}take one in the range, or {}", spelling.auto_epsilon()),
         })
     }
 

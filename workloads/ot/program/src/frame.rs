@@ -82,20 +82,12 @@ impl FrameRef {
             (format != Format::Png).then(|| (&text[..at], &text[at + 1..]))
         });
         let (path, part) = split.map_or((text, None), |(path, part)| (path, Some(part)));
-        FrameRef {
-            path: path.into(),
-            part: part.map(str::to_owned),
-            label: None,
-        }
+        FrameRef { path: path.into(), part: part.map(str::to_owned), label: None }
     }
 
     /// A frame that a table does not name; reading it fails with this reason.
     pub(crate) fn unnamed(reason: String) -> FrameRef {
-        FrameRef {
-            path: PathBuf::new(),
-            part: Some(reason),
-            label: None,
-        }
+        FrameRef { path: PathBuf::new(), part: Some(reason), label: None }
     }
 
     /// The frame's name, relative to `folder` if the file is in it.
@@ -171,11 +163,7 @@ pub struct FrameFiles {
 impl FrameFiles {
     /// Reads frames, of stacks those that are chosen, without their background.
     pub fn new(choice: AxisChoice, background: Background) -> FrameFiles {
-        FrameFiles {
-            choice,
-            background,
-            ..FrameFiles::default()
-        }
+        FrameFiles { choice, background, ..FrameFiles::default() }
     }
 
     /// What a frame declares; reads no pixels.
@@ -191,10 +179,7 @@ impl FrameFiles {
             Format::Tiff => return self.stack(&frame.path)?.header(part, &self.choice),
             Format::Masks => Ok(self.masks(&frame.path)?.find(part)?.shape),
         };
-        Ok(FrameHeader {
-            shape: shape?,
-            um_per_px: None,
-        })
+        Ok(FrameHeader { shape: shape?, um_per_px: None })
     }
 
     /// Reads a frame: its pixels or, with a label, 1 where a pixel has this value and 0 elsewhere.
@@ -231,10 +216,7 @@ impl FrameFiles {
     /// # Errors
     /// If the file is not valid, or its images are not plainly a series.
     pub fn series(&self, path: &Path) -> Result<Vec<String>, FrameError> {
-        let frame = FrameRef {
-            path: path.to_owned(),
-            ..FrameRef::default()
-        };
+        let frame = FrameRef { path: path.to_owned(), ..FrameRef::default() };
         let numbers = match self.format(&frame)? {
             Format::Npz => return numpy::members(&*self.archive(path)?, &self.choice),
             Format::Tiff => self.stack(path)?.frames(&self.choice)?,
@@ -248,8 +230,7 @@ impl FrameFiles {
     /// # Errors
     /// If the file is not a valid table of masks.
     pub fn masks(&self, path: &Path) -> Result<Arc<MaskTable>, FrameError> {
-        self.tables
-            .get(path, || MaskTable::read(path).map_err(FrameError::from))
+        self.tables.get(path, || MaskTable::read(path).map_err(FrameError::from))
     }
 
     /// The format of a file. Fails if the file does not exist or is empty.
@@ -324,9 +305,7 @@ fn open(path: &Path) -> Result<(File, u64), FrameError> {
 fn guarded<T>(decode: impl FnOnce() -> Result<T, FrameError>) -> Result<T, FrameError> {
     let decoded = swathe::guarded(decode);
     decoded.unwrap_or_else(|_| {
-        Err(FrameError::Image {
-            message: "the decoder gave up on damaged data".to_owned(),
-        })
+        Err(FrameError::Image { message: "the decoder gave up on damaged data".to_owned() })
     })
 }
 
@@ -338,10 +317,7 @@ mod tests {
     fn only_files_of_many_frames_have_parts() {
         let check = |text: &str, path: &str, part: Option<&str>| {
             let frame = FrameRef::parse(text);
-            assert_eq!(
-                (frame.path.to_str().unwrap(), frame.part.as_deref()),
-                (path, part)
-            );
+            assert_eq!((frame.path.to_str().unwrap(), frame.part.as_deref()), (path, part));
             assert_eq!(frame.to_string(), text);
         };
         check("a.png", "a.png", None);

@@ -95,10 +95,7 @@ impl FrameCache {
                 while inner.drop_oldest() {}
             }
         });
-        FrameCache {
-            inner,
-            _gives_way: gives_way,
-        }
+        FrameCache { inner, _gives_way: gives_way }
     }
 
     /// The frames, by number.
@@ -147,9 +144,8 @@ impl FrameCache {
             return Ok((Arc::clone(&kept.frame), Arc::clone(&kept.cell)));
         }
         inner.n_reads.fetch_add(1, Ordering::Relaxed);
-        let frame = swathe::timed("read frame", || {
-            inner.files.read(&inner.frames[number], inner.label)
-        })?;
+        let frame =
+            swathe::timed("read frame", || inner.files.read(&inner.frames[number], inner.label))?;
         let frame = Arc::new(frame);
         let cell = Arc::new(SelfCell::new());
         *place = inner.keep(number, &frame, &cell);
@@ -202,11 +198,8 @@ impl Inner {
 
     /// Bytes of a frame, with its self-transport if that is kept, too.
     fn n_bytes(&self, frame: &LiveFrame) -> u64 {
-        let own = if self.keeps_self {
-            (frame.density.len() * size_of::<[f32; 2]>()) as u64
-        } else {
-            0
-        };
+        let own =
+            if self.keeps_self { (frame.density.len() * size_of::<[f32; 2]>()) as u64 } else { 0 };
         frame.n_bytes() + own
     }
 
@@ -263,10 +256,7 @@ mod tests {
             let path = folder.join(format!("{n}.npy"));
             let array = Array::new(vec![10, 10], vec![n as f64 + 1.0; 100]).unwrap();
             swathe_formats::npy::save(&path, &array).unwrap();
-            FrameRef {
-                path,
-                ..FrameRef::default()
-            }
+            FrameRef { path, ..FrameRef::default() }
         });
         FrameCache::new(Arc::default(), frames.collect(), None, budget)
     }

@@ -41,10 +41,7 @@ pub(crate) fn residual_lines(run: &Path) -> Result<Vec<String>, FolderError> {
         let values = values.into_iter().flatten();
         values.filter_map(Value::as_f64).collect()
     };
-    let points: Vec<(f64, f64)> = numbers("sweep")
-        .into_iter()
-        .zip(numbers("residual"))
-        .collect();
+    let points: Vec<(f64, f64)> = numbers("sweep").into_iter().zip(numbers("residual")).collect();
     let step = points.len().div_ceil(N_LINES).max(1);
     let is_shown = |at: usize| at.is_multiple_of(step) || at + 1 == points.len();
     let mut lines = vec!["sweep   residual".to_owned()];
@@ -61,18 +58,13 @@ pub(crate) fn without_mass(run: &Path) -> Result<Option<Apart>, FolderError> {
         return Ok(None);
     }
     let mut n = 0;
-    TableReader::open(&path)?
-        .columns(&["status"])
-        .for_each(|batch| {
-            let statuses = string_column(batch, "status")?;
-            let is_empty = |status: &Option<&str>| status.is_some_and(|s| s.contains("empty"));
-            n += statuses.iter().filter(is_empty).count() as u64;
-            Ok(())
-        })?;
-    Ok((n > 0).then_some(Apart {
-        n,
-        what: "without mass",
-    }))
+    TableReader::open(&path)?.columns(&["status"]).for_each(|batch| {
+        let statuses = string_column(batch, "status")?;
+        let is_empty = |status: &Option<&str>| status.is_some_and(|s| s.contains("empty"));
+        n += statuses.iter().filter(is_empty).count() as u64;
+        Ok(())
+    })?;
+    Ok((n > 0).then_some(Apart { n, what: "without mass" }))
 }
 
 /// The data that `S.pages.ot` shows, from the files of a run folder; null if the run was

@@ -62,10 +62,7 @@ impl FirstWriteError {
     }
 
     fn note(&self, path: &Path, source: io::Error) -> Arc<FolderError> {
-        let error = Arc::new(FolderError::Write {
-            path: path.to_owned(),
-            source,
-        });
+        let error = Arc::new(FolderError::Write { path: path.to_owned(), source });
         let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         first.get_or_insert_with(|| Arc::clone(&error));
         error
@@ -135,18 +132,13 @@ impl PairFiles {
         }
         let names: HashSet<String> = ids.map(file_stem).collect();
         for (folder, extension) in folders {
-            let unwritable = |source| FolderError::Write {
-                path: folder.clone(),
-                source,
-            };
+            let unwritable = |source| FolderError::Write { path: folder.clone(), source };
             make_own_folder(&folder)?;
             for entry in fs::read_dir(&folder).map_err(unwritable)?.flatten() {
                 let file_name = entry.file_name();
                 let name = file_name.to_string_lossy();
                 let whole = temporary_target(&name).map_or(&*name, |(whole, _)| whole);
-                let stem = whole
-                    .strip_suffix(extension)
-                    .and_then(|stem| stem.strip_suffix('.'));
+                let stem = whole.strip_suffix(extension).and_then(|stem| stem.strip_suffix('.'));
                 if stem.is_some_and(|stem| names.contains(stem)) {
                     fs::remove_file(entry.path()).map_err(unwritable)?;
                 }
@@ -157,10 +149,9 @@ impl PairFiles {
 
     /// Syncs the folders, so that the names of complete files survive a power failure.
     pub fn sync(&self) {
-        for (is_wanted, folder) in [
-            (self.wants_fields(), FIELDS_FOLDER),
-            (self.with_coupling, COUPLING_FOLDER),
-        ] {
+        for (is_wanted, folder) in
+            [(self.wants_fields(), FIELDS_FOLDER), (self.with_coupling, COUPLING_FOLDER)]
+        {
             // Some systems cannot sync folders; the run continues without.
             if is_wanted && let Ok(folder) = fs::File::open(self.folder.join(folder)) {
                 let _ = folder.sync_all();
@@ -179,11 +170,7 @@ impl PairFiles {
         geometry: &Geometry,
         maps: &PairMaps,
     ) -> Result<RowFile, Arc<FolderError>> {
-        let relative = format!(
-            "{FIELDS_FOLDER}/{}.{}",
-            file_stem(id),
-            self.fields_extension()
-        );
+        let relative = format!("{FIELDS_FOLDER}/{}.{}", file_stem(id), self.fields_extension());
         let path = self.folder.join(&relative);
         let written = match self.fields {
             FieldsFormat::Parquet => self.write_rows(&path, geometry, maps),
@@ -229,9 +216,7 @@ impl PairFiles {
                     column(|link| link.src_x_px),
                     column(|link| link.tgt_y_px),
                     column(|link| link.tgt_x_px),
-                    Arc::new(Float64Array::from_iter_values(
-                        some.iter().map(|link| link.mass),
-                    )),
+                    Arc::new(Float64Array::from_iter_values(some.iter().map(|link| link.mass))),
                 ];
                 let batch = RecordBatch::try_new(Arc::clone(&schema), columns);
                 file.write(&batch.map_err(io::Error::other)?)?;
@@ -258,11 +243,7 @@ impl PairFiles {
         };
         let mut writer = NpzWriter::create(path, Compression::Stored).map_err(system_error)?;
         let frame = geometry.frame;
-        let dtype = if self.is_double {
-            Dtype::F64
-        } else {
-            Dtype::F32
-        };
+        let dtype = if self.is_double { Dtype::F64 } else { Dtype::F32 };
         let fields = &maps.fields;
         let velocity: Vec<f64> = fields.velocity_yx_px.iter().flatten().copied().collect();
         let raw: Vec<f64> = fields.raw_velocity().iter().flatten().copied().collect();
@@ -306,31 +287,18 @@ impl PairFiles {
         geometry: &Geometry,
         maps: &PairMaps,
     ) -> io::Result<Checksum> {
-        let number = if self.is_double {
-            DataType::Float64
-        } else {
-            DataType::Float32
-        };
+        let number = if self.is_double { DataType::Float64 } else { DataType::Float32 };
         let map = |name: &str, unit: &str| described(name, number.clone(), unit);
         let mut schema = vec![
             described("y", DataType::UInt32, "px, row in the frame"),
             described("x", DataType::UInt32, "px, column in the frame"),
             map("velocity_y", "px per step; NaN off the source"),
             map("velocity_x", "px per step; NaN off the source"),
-            map(
-                "velocity_raw_y",
-                "px per step, with the pull of entropy; NaN off the source",
-            ),
-            map(
-                "velocity_raw_x",
-                "px per step, with the pull of entropy; NaN off the source",
-            ),
+            map("velocity_raw_y", "px per step, with the pull of entropy; NaN off the source"),
+            map("velocity_raw_x", "px per step, with the pull of entropy; NaN off the source"),
             map("created", "problem mass per px; NaN off the target"),
             map("destroyed", "problem mass per px; NaN off the source"),
-            map(
-                "cost_map",
-                "scaled units squared, of the mass that leaves; NaN off the source",
-            ),
+            map("cost_map", "scaled units squared, of the mass that leaves; NaN off the source"),
             map(
                 "target_cost_map",
                 "scaled units squared, of the mass that arrives; NaN off the target",
@@ -346,9 +314,7 @@ impl PairFiles {
         let schema = Arc::new(Schema::new(schema).with_metadata(width.collect()));
         let mut file = TableFile::create(path, Arc::clone(&schema))?;
         let w_px = geometry.live.map_or(1, |live| live.shape.w_px);
-        let (y0, x0) = geometry
-            .live
-            .map_or((0, 0), |live| (live.y0_px, live.x0_px));
+        let (y0, x0) = geometry.live.map_or((0, 0), |live| (live.y0_px, live.x0_px));
         let fields = &maps.fields;
         let live: Vec<usize> = (0..fields.created.len())
             .filter(|&at| !fields.created[at].is_nan() || !fields.destroyed[at].is_nan())
@@ -406,9 +372,8 @@ fn write_map(
     let mut row = vec![f64::NAN; frame.w_px * depth];
     let mut bytes = Vec::with_capacity(row.len() * size_of::<f64>());
     for y in 0..frame.h_px {
-        let live = geometry
-            .live
-            .filter(|live| (live.y0_px..live.y1_px()).contains(&y) && !map.is_empty());
+        let live =
+            geometry.live.filter(|live| (live.y0_px..live.y1_px()).contains(&y) && !map.is_empty());
         row.fill(f64::NAN);
         if let Some(live) = live {
             let n = live.shape.w_px * depth;
@@ -419,8 +384,7 @@ fn write_map(
         if dtype == Dtype::F64 {
             row.iter().for_each(|v| bytes.extend(v.to_le_bytes()));
         } else {
-            row.iter()
-                .for_each(|v| bytes.extend((*v as f32).to_le_bytes()));
+            row.iter().for_each(|v| bytes.extend((*v as f32).to_le_bytes()));
         }
         out.write_all(&bytes)?;
     }
@@ -477,13 +441,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let fields = folder.path().join("fields");
         fs::create_dir(&fields).unwrap();
-        for name in [
-            "a.npz",
-            ".a.npz.12-0.tmp",
-            "b.npz",
-            ".b.npz.12-1.tmp",
-            "a.npz.1.npz",
-        ] {
+        for name in ["a.npz", ".a.npz.12-0.tmp", "b.npz", ".b.npz.12-1.tmp", "a.npz.1.npz"] {
             fs::write(fields.join(name), "x").unwrap();
         }
         let files = PairFiles::new(folder.path(), FieldsFormat::Npz, false, false);

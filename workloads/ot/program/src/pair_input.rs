@@ -97,10 +97,8 @@ impl PairInput {
     /// If the path cannot be read, is not a valid table of pairs or series of frames, or if the
     /// choices do not belong to it.
     pub fn open_with(path: &Path, choices: &InputChoices) -> Result<PairInput, PairInputError> {
-        let metadata = std::fs::metadata(path).map_err(|source| PairInputError::Read {
-            path: path.to_owned(),
-            source,
-        })?;
+        let metadata = std::fs::metadata(path)
+            .map_err(|source| PairInputError::Read { path: path.to_owned(), source })?;
         let files = FrameFiles::new(choices.axes.clone(), choices.background);
         let format = Format::of(path);
         let mut takes_columns = false;
@@ -113,16 +111,13 @@ impl PairInput {
             takes_columns = frame_table::is_frame_table(&table);
             match takes_columns {
                 true => frame_table::pairs(path, &table, choices, files),
-                false if choices.step > 1 => Err(PairInputError::NoSeries {
-                    path: path.to_owned(),
-                    flag: "--step",
-                }),
+                false if choices.step > 1 => {
+                    Err(PairInputError::NoSeries { path: path.to_owned(), flag: "--step" })
+                }
                 false => table::pairs(path, &table, files),
             }
         } else {
-            return Err(PairInputError::UnknownFormat {
-                path: path.to_owned(),
-            });
+            return Err(PairInputError::UnknownFormat { path: path.to_owned() });
         }?;
         let has_columns = choices.group_by.is_some() || choices.order_by.is_some();
         if has_columns && !takes_columns {
@@ -181,11 +176,7 @@ impl Collector {
         mut carried: Vec<CarriedColumn>,
         files: FrameFiles,
     ) -> PairInput {
-        let names: Vec<String> = self
-            .frames
-            .iter()
-            .map(|frame| frame.name_in(folder))
-            .collect();
+        let names: Vec<String> = self.frames.iter().map(|frame| frame.name_in(folder)).collect();
         let column = |name: &str, description: &str, of: fn(&NamedPair) -> usize| {
             let values = self.pairs.iter().map(|pair| &names[of(pair)]);
             CarriedColumn {

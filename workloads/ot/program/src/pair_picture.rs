@@ -177,10 +177,9 @@ impl PairPicture<'_> {
     fn alarm(&self) -> Option<String> {
         match self.figures.status {
             Status::Converged => None,
-            Status::MaxIterations => Some(format!(
-                "not converged: residual {}",
-                figure(self.figures.residual)
-            )),
+            Status::MaxIterations => {
+                Some(format!("not converged: residual {}", figure(self.figures.residual)))
+            }
             Status::EmptySource => Some("the source is empty".to_owned()),
             Status::EmptyTarget => Some("the target is empty".to_owned()),
             Status::BothEmpty => Some("both frames are empty".to_owned()),
@@ -190,10 +189,7 @@ impl PairPicture<'_> {
     /// Speed of every source pixel that has one, px.
     fn speeds_px(&self) -> Vec<f64> {
         let velocities = self.fields.velocity_yx_px.iter();
-        velocities
-            .map(|[vy, vx]| vy.hypot(*vx))
-            .filter(|speed| speed.is_finite())
-            .collect()
+        velocities.map(|[vy, vx]| vy.hypot(*vx)).filter(|speed| speed.is_finite()).collect()
     }
 }
 

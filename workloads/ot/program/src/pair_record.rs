@@ -110,14 +110,8 @@ impl PairRecord {
             })?;
         }
         Err(match message {
-            Some(message) => PairRecordError::Failed {
-                id: id.to_owned(),
-                message,
-            },
-            None => PairRecordError::Unknown {
-                id: id.to_owned(),
-                nearest: near.names(),
-            },
+            Some(message) => PairRecordError::Failed { id: id.to_owned(), message },
+            None => PairRecordError::Unknown { id: id.to_owned(), nearest: near.names() },
         })
     }
 }
@@ -127,15 +121,11 @@ impl PairRecord {
 /// # Errors
 /// If the file cannot be read, or a map does not fit the shape.
 pub fn read_maps(path: &Path, shape: Shape) -> Result<Fields, PairRecordError> {
-    let maps = |source| PairRecordError::Maps {
-        path: path.to_owned(),
-        source,
-    };
+    let maps = |source| PairRecordError::Maps { path: path.to_owned(), source };
     let npz = Npz::open(path).map_err(maps)?;
     let read = |map: &'static str, per_px: usize| {
         let mut values = Vec::new();
-        npz.for_each_number(map, &mut |some| values.extend_from_slice(some))
-            .map_err(maps)?;
+        npz.for_each_number(map, &mut |some| values.extend_from_slice(some)).map_err(maps)?;
         let n_wanted = per_px * shape.n_px();
         if values.len() != n_wanted {
             return Err(PairRecordError::MapShape {
@@ -174,11 +164,7 @@ const COLUMNS: [&str; 10] = [
 fn record(batch: &RecordBatch, at: usize) -> Result<PairRecord, String> {
     let number = |name: &str| -> Result<f64, String> {
         let numbers = number_column::<Float64Type>(batch, name)?;
-        Ok(if numbers.is_null(at) {
-            f64::NAN
-        } else {
-            numbers.value(at)
-        })
+        Ok(if numbers.is_null(at) { f64::NAN } else { numbers.value(at) })
     };
     let statuses = string_column(batch, "status")?;
     let word = statuses.value(at);
@@ -220,10 +206,7 @@ fn for_batches(
 ) -> Result<(), PairRecordError> {
     let table = TableReader::open(path).map(|table| table.columns(names));
     let done = table.and_then(|table| table.for_each(take));
-    done.map_err(|error| PairRecordError::Table {
-        path: path.to_owned(),
-        reason: error.reason(),
-    })
+    done.map_err(|error| PairRecordError::Table { path: path.to_owned(), reason: error.reason() })
 }
 
 /// The names most similar to a word.
@@ -237,10 +220,7 @@ const N_NEAREST: usize = 3;
 
 impl<'a> Near<'a> {
     fn new(word: &'a str) -> Near<'a> {
-        Near {
-            word,
-            best: Vec::new(),
-        }
+        Near { word, best: Vec::new() }
     }
 
     fn offer(&mut self, name: &str) {

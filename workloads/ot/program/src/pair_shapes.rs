@@ -15,17 +15,15 @@ use swathe_run::store::table_reader::{TableReader, number_column};
 pub fn pair_shapes(run: &Path) -> Result<Vec<Shape>, FolderError> {
     const NAMES: [&str; 3] = ["crop_h", "crop_w", "pool"];
     let mut shapes = Vec::new();
-    TableReader::of_run(run, "pairs")?
-        .columns(&NAMES)
-        .for_each(|batch| {
-            let column = |name: &str| number_column::<UInt32Type>(batch, name);
-            let [h_px, w_px, pool] = [column(NAMES[0])?, column(NAMES[1])?, column(NAMES[2])?];
-            for at in 0..batch.num_rows() {
-                let pool = pool.value(at).max(1);
-                let pooled = [h_px.value(at), w_px.value(at)].map(|px| px.div_ceil(pool));
-                shapes.push(Shape::new(&pooled));
-            }
-            Ok(())
-        })?;
+    TableReader::of_run(run, "pairs")?.columns(&NAMES).for_each(|batch| {
+        let column = |name: &str| number_column::<UInt32Type>(batch, name);
+        let [h_px, w_px, pool] = [column(NAMES[0])?, column(NAMES[1])?, column(NAMES[2])?];
+        for at in 0..batch.num_rows() {
+            let pool = pool.value(at).max(1);
+            let pooled = [h_px.value(at), w_px.value(at)].map(|px| px.div_ceil(pool));
+            shapes.push(Shape::new(&pooled));
+        }
+        Ok(())
+    })?;
     Ok(shapes)
 }

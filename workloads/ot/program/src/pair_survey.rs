@@ -85,12 +85,7 @@ pub fn survey(
     // A shard reads its own frames, not those of all others.
     let mut is_read = vec![false; paths.len()];
     is_read[..usize::from(table.is_some())].fill(true);
-    for (frame, _) in cache
-        .frames()
-        .iter()
-        .zip(needed)
-        .filter(|(_, needed)| **needed)
-    {
+    for (frame, _) in cache.frames().iter().zip(needed).filter(|(_, needed)| **needed) {
         is_read[number_by_path[frame.path.as_path()]] = true;
     }
     let inputs = in_parallel(paths.len(), settings, |at| match is_read[at] {
@@ -131,23 +126,11 @@ fn outline(
         .saturating_mul(shape.w_px as u64)
         .saturating_mul(size_of::<f64>() as u64);
     if !settings.wants_boxes || n_bytes > settings.memory_bytes {
-        let whole = PixelBox {
-            y0_px: 0,
-            x0_px: 0,
-            shape,
-        };
-        return Ok(Outline {
-            shape,
-            live: Some(whole),
-            um_per_px,
-        });
+        let whole = PixelBox { y0_px: 0, x0_px: 0, shape };
+        return Ok(Outline { shape, live: Some(whole), um_per_px });
     }
     let frame = cache.get(number)?;
-    Ok(Outline {
-        shape: frame.shape,
-        live: frame.live,
-        um_per_px,
-    })
+    Ok(Outline { shape: frame.shape, live: frame.live, um_per_px })
 }
 
 /// The checksum of a file. A file that cannot be read has a special checksum, so that a later run
@@ -167,9 +150,7 @@ impl KnownOutlines {
     pub fn read(folder: &Path, label: Option<f64>) -> KnownOutlines {
         let text = std::fs::read(folder.join(Self::FILE_NAME)).unwrap_or_default();
         let known: Option<KnownOutlines> = serde_json::from_slice(&text).ok();
-        known
-            .filter(|known| known.label == label)
-            .unwrap_or_default()
+        known.filter(|known| known.label == label).unwrap_or_default()
     }
 
     /// The path and the contents of the file that stores a survey.
@@ -179,11 +160,8 @@ impl KnownOutlines {
         cache: &FrameCache,
         survey: &PairSurvey,
     ) -> (PathBuf, Vec<u8>) {
-        let contents: HashMap<&str, &str> = survey
-            .inputs
-            .iter()
-            .map(|file| (file.name.as_str(), file.blake3.as_str()))
-            .collect();
+        let contents: HashMap<&str, &str> =
+            survey.inputs.iter().map(|file| (file.name.as_str(), file.blake3.as_str())).collect();
         let frames = cache.frames().iter().zip(&survey.outlines);
         let frames = frames.filter_map(|(frame, outline)| {
             let outline = *outline.as_ref()?.as_ref().ok()?;
@@ -195,10 +173,7 @@ impl KnownOutlines {
                 outline,
             })
         });
-        let known = KnownOutlines {
-            label,
-            frames: frames.collect(),
-        };
+        let known = KnownOutlines { label, frames: frames.collect() };
         let text = serde_json::to_vec(&known).unwrap_or_default();
         (folder.join(Self::FILE_NAME), text)
     }

@@ -71,10 +71,7 @@ impl PairRows {
         memory: Option<OutlineStore>,
     ) -> PairRows {
         let columns = columns();
-        let builders = columns
-            .iter()
-            .map(|column| column.value.builder())
-            .collect();
+        let builders = columns.iter().map(|column| column.value.builder()).collect();
         PairRows {
             pairs,
             carried,
@@ -167,9 +164,7 @@ impl Rows for PairRows {
     }
 
     fn begin(&mut self, problems: &RowNumbers) -> Result<(), FolderError> {
-        let mut ids = problems
-            .iter()
-            .map(|index| self.pairs[index as usize].id.as_str());
+        let mut ids = problems.iter().map(|index| self.pairs[index as usize].id.as_str());
         self.files.prepare(&mut ids)?;
         self.files.views().prepare(problems)?;
         if let Some(memory) = self.memory.take() {
@@ -192,10 +187,7 @@ impl Rows for PairRows {
             Some(number) => std::io::Error::from_raw_os_error(number),
             None => std::io::Error::new(source.kind(), source.to_string()),
         };
-        Some(FolderError::Write {
-            path: path.clone(),
-            source,
-        })
+        Some(FolderError::Write { path: path.clone(), source })
     }
 
     fn append(&mut self, index: usize, answer: &PairAnswer) -> usize {
@@ -237,10 +229,7 @@ impl Rows for PairRows {
     fn figures(&self) -> Vec<(&'static str, u64)> {
         let n_reads = self.memory.as_ref().map(|memory| memory.cache.n_reads());
         let mut figures = vec![
-            (
-                "pairs that stopped at --max-iterations",
-                self.warnings.n_unconverged(),
-            ),
+            ("pairs that stopped at --max-iterations", self.warnings.n_unconverged()),
             (
                 "pairs without mass in a frame: their rows have the status empty_source, empty_target or both_empty",
                 self.warnings.n_without_mass(),

@@ -86,17 +86,8 @@ impl PairRun {
         pairs: Arc<Vec<NamedPair>>,
         um_per_px: Option<f64>,
     ) -> PairRun {
-        let settings = Settings {
-            fields: true,
-            target_cost: files.wants_fields(),
-            ..settings
-        };
-        PairRun {
-            transport: Transport { settings },
-            files,
-            pairs,
-            um_per_px,
-        }
+        let settings = Settings { fields: true, target_cost: files.wants_fields(), ..settings };
+        PairRun { transport: Transport { settings }, files, pairs, um_per_px }
     }
 
     /// The settings of the solver.
@@ -149,11 +140,7 @@ impl PairRun {
                 let outlines = [outline_of(&source), outline_of(&target)];
                 let widths = placing.widths(pair, outlines[0], outlines[1], &cache)?;
                 let geometry = placing.place(outlines[0], outlines[1])?;
-                let nothing = PixelBox {
-                    y0_px: 0,
-                    x0_px: 0,
-                    shape: Shape::new(1, 1),
-                };
+                let nothing = PixelBox { y0_px: 0, x0_px: 0, shape: Shape::new(1, 1) };
                 let cut = geometry.live.unwrap_or(nothing);
                 Ok(swathe::timed("cut frames", || {
                     let mut frames = [source.within(cut), target.within(cut)];
@@ -287,11 +274,7 @@ pub fn live_share(source: &Frame, solution: &Solution) -> f64 {
 }
 
 fn failed(cache: &FrameCache, side: Side, number: usize, error: &Arc<FrameError>) -> PairFailure {
-    PairFailure::Frame {
-        side,
-        frame: cache.frames()[number].to_string(),
-        error: Arc::clone(error),
-    }
+    PairFailure::Frame { side, frame: cache.frames()[number].to_string(), error: Arc::clone(error) }
 }
 
 /// How the work grids of pairs are placed on their frames.
@@ -329,10 +312,7 @@ impl Placing {
         let target_um = width(Side::Target, pair.target, pair.target_um_per_px, target)?;
         match (source_um, target_um) {
             (Some(source_um), Some(target_um)) if !is_same_width(source_um, target_um) => {
-                Err(PairFailure::Solver(Failure::UnequalPixelSizes {
-                    source_um,
-                    target_um,
-                }))
+                Err(PairFailure::Solver(Failure::UnequalPixelSizes { source_um, target_um }))
             }
             _ => Ok(source_um.or(target_um)),
         }

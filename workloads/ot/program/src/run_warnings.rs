@@ -106,10 +106,7 @@ impl RunWarnings {
                 self.residual_max
             ));
         }
-        texts.extend(
-            self.sharpness
-                .text(&self.settings, self.is_epsilon_auto, spelling),
-        );
+        texts.extend(self.sharpness.text(&self.settings, self.is_epsilon_auto, spelling));
         if self.n_mass_changed > 0 {
             texts.push(format!(
                 "{} of the pairs change their total mass by more than {:.0} %: created and destroyed are relative to normalised mass; {} shows growth (see the column mass_change)",

@@ -24,14 +24,8 @@ pub struct SeriesFiles {
 }
 
 /// Shapes of series if no shape is given.
-const SHAPES: [(usize, usize); 6] = [
-    (96, 192),
-    (128, 256),
-    (128, 128),
-    (160, 240),
-    (192, 112),
-    (80, 240),
-];
+const SHAPES: [(usize, usize); 6] =
+    [(96, 192), (128, 256), (128, 128), (160, 240), (192, 112), (80, 240)];
 /// Widths of a pixel, µm.
 const UM_PER_PX: [f64; 3] = [0.325, 0.65, 1.3];
 
@@ -98,10 +92,8 @@ impl SeriesFiles {
         let series = Series::new(shape, self.n_frames, dice.bits());
         let name = format!("series_{index:02}");
         let series_folder = folder.join(&name);
-        fs::create_dir_all(&series_folder).map_err(|source| SeriesFilesError::Write {
-            path: series_folder.clone(),
-            source,
-        })?;
+        fs::create_dir_all(&series_folder)
+            .map_err(|source| SeriesFilesError::Write { path: series_folder.clone(), source })?;
         let frame_name = |time: usize| format!("frame_{time:03}.png");
         for time in 0..self.n_frames {
             let png = grey_png(shape, &series.frame(time));
@@ -124,10 +116,7 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), SeriesFilesError> {
         file.write_all(bytes)?;
         file.commit()
     };
-    write().map_err(|source| SeriesFilesError::Write {
-        path: path.to_owned(),
-        source,
-    })
+    write().map_err(|source| SeriesFilesError::Write { path: path.to_owned(), source })
 }
 
 /// A 16-bit grey PNG.
@@ -138,9 +127,7 @@ fn grey_png(shape: Shape, grey: &[u16]) -> Vec<u8> {
     encoder.set_depth(png::BitDepth::Sixteen);
     let data: Vec<u8> = grey.iter().flat_map(|v| v.to_be_bytes()).collect();
     let mut writer = encoder.write_header().expect("memory takes every header");
-    writer
-        .write_image_data(&data)
-        .expect("memory takes every picture of the header's size");
+    writer.write_image_data(&data).expect("memory takes every picture of the header's size");
     writer.finish().expect("memory takes the end");
     bytes
 }
@@ -167,12 +154,7 @@ mod tests {
     }
 
     fn small() -> SeriesFiles {
-        SeriesFiles {
-            n_series: 3,
-            n_frames: 4,
-            shape: Some(Shape::new(12, 20)),
-            seed: 5,
-        }
+        SeriesFiles { n_series: 3, n_frames: 4, shape: Some(Shape::new(12, 20)), seed: 5 }
     }
 
     #[test]
@@ -189,18 +171,8 @@ mod tests {
         let other = write("other", SeriesFiles { seed: 6, ..small() });
         assert_ne!(one, other);
         // A series does not depend on how many series follow it.
-        let fewer = write(
-            "fewer",
-            SeriesFiles {
-                n_series: 2,
-                ..small()
-            },
-        );
-        assert!(
-            fewer
-                .iter()
-                .all(|file| file.0 == "out/pairs.csv" || one.contains(file))
-        );
+        let fewer = write("fewer", SeriesFiles { n_series: 2, ..small() });
+        assert!(fewer.iter().all(|file| file.0 == "out/pairs.csv" || one.contains(file)));
     }
 
     #[test]
@@ -216,18 +188,10 @@ mod tests {
         let cells: Vec<&str> = lines[5].split(',').collect();
         assert_eq!(
             &cells[..5],
-            [
-                "s01_t001",
-                "series_01",
-                "1",
-                "series_01/frame_001.png",
-                "series_01/frame_002.png"
-            ]
+            ["s01_t001", "series_01", "1", "series_01/frame_001.png", "series_01/frame_002.png"]
         );
         let file = fs::File::open(folder.path().join(cells[3])).unwrap();
-        let reader = png::Decoder::new(io::BufReader::new(file))
-            .read_info()
-            .unwrap();
+        let reader = png::Decoder::new(io::BufReader::new(file)).read_info().unwrap();
         let info = reader.info();
         assert_eq!((info.width, info.height), (20, 12));
         assert_eq!(info.bit_depth, png::BitDepth::Sixteen);

@@ -75,11 +75,7 @@ impl TextTable {
                 column.push(field);
             }
         }
-        Ok(TextTable {
-            columns,
-            rows,
-            cells: Cells::Csv(fields),
-        })
+        Ok(TextTable { columns, rows, cells: Cells::Csv(fields) })
     }
 
     fn of_parquet(path: &Path) -> Result<TextTable, TextTableError> {
@@ -89,9 +85,7 @@ impl TextTable {
             let batches: Vec<RecordBatch> = table.batches()?.collect::<Result<_, _>>()?;
             concat_batches(&schema, &batches).map_err(FolderError::damaged(path))
         };
-        let batch = read().map_err(|error| TextTableError::Parquet {
-            message: error.reason(),
-        })?;
+        let batch = read().map_err(|error| TextTableError::Parquet { message: error.reason() })?;
         let schema = batch.schema();
         Ok(TextTable {
             columns: schema.fields().iter().map(|f| f.name().clone()).collect(),
@@ -133,11 +127,7 @@ impl TextTable {
             data_type: values.data_type().to_string(),
         })?;
         let texts = texts.as_string::<i32>().iter();
-        Ok(Some(
-            texts
-                .map(|text| text.unwrap_or_default().to_owned())
-                .collect(),
-        ))
+        Ok(Some(texts.map(|text| text.unwrap_or_default().to_owned()).collect()))
     }
 
     /// The columns but for some, with types that a table of results can hold.

@@ -22,9 +22,7 @@ const H: usize = 9;
 const W: usize = 13;
 
 fn values() -> Vec<u16> {
-    (0..H * W)
-        .map(|at| if at % 5 < 2 { at as u16 } else { 0 })
-        .collect()
+    (0..H * W).map(|at| if at % 5 < 2 { at as u16 } else { 0 }).collect()
 }
 
 fn png_bytes(depth: png::BitDepth) -> Vec<u8> {
@@ -44,31 +42,21 @@ fn png_bytes(depth: png::BitDepth) -> Vec<u8> {
 
 fn tiff_bytes(compression: TiffCompression) -> Vec<u8> {
     let mut bytes = Cursor::new(Vec::new());
-    let mut encoder = TiffEncoder::new(&mut bytes)
-        .unwrap()
-        .with_compression(compression);
+    let mut encoder = TiffEncoder::new(&mut bytes).unwrap().with_compression(compression);
     let data: Vec<f32> = values().iter().map(|&v| f32::from(v)).collect();
-    encoder
-        .write_image::<Gray32Float>(W as u32, H as u32, &data)
-        .unwrap();
+    encoder.write_image::<Gray32Float>(W as u32, H as u32, &data).unwrap();
     bytes.into_inner()
 }
 
 fn npy_bytes() -> Vec<u8> {
-    let array = Array::new(
-        vec![H, W],
-        values().iter().map(|&v| u32::from(v)).collect::<Vec<_>>(),
-    );
+    let array = Array::new(vec![H, W], values().iter().map(|&v| u32::from(v)).collect::<Vec<_>>());
     let mut bytes = Vec::new();
     swathe_formats::npy::write(&array.unwrap(), &mut bytes).unwrap();
     bytes
 }
 
 fn npz_bytes() -> Vec<u8> {
-    let array = Array::new(
-        vec![H, W],
-        values().iter().map(|&v| f64::from(v)).collect::<Vec<_>>(),
-    );
+    let array = Array::new(vec![H, W], values().iter().map(|&v| f64::from(v)).collect::<Vec<_>>());
     let mut writer = NpzWriter::new(Cursor::new(Vec::new()), Compression::Deflate).unwrap();
     writer.add("only", &array.unwrap()).unwrap();
     writer.finish().unwrap().into_inner()
@@ -81,10 +69,7 @@ fn sound() -> Vec<(&'static str, Vec<u8>)> {
         ("b.png", png_bytes(png::BitDepth::Sixteen)),
         ("c.tif", tiff_bytes(TiffCompression::Uncompressed)),
         ("d.tif", tiff_bytes(TiffCompression::Lzw)),
-        (
-            "e.tif",
-            tiff_bytes(TiffCompression::Deflate(Default::default())),
-        ),
+        ("e.tif", tiff_bytes(TiffCompression::Deflate(Default::default()))),
         ("f.tif", tiff_bytes(TiffCompression::Packbits)),
         ("g.npy", npy_bytes()),
         ("h.npz", npz_bytes()),
@@ -100,13 +85,7 @@ fn read(folder: &Path, name: &str, bytes: &[u8]) -> Result<LiveFrame, FrameError
     hush_the_decoders();
     let path = folder.join(name);
     fs::write(&path, bytes).unwrap();
-    FrameFiles::default().read(
-        &FrameRef {
-            path,
-            ..FrameRef::default()
-        },
-        None,
-    )
+    FrameFiles::default().read(&FrameRef { path, ..FrameRef::default() }, None)
 }
 
 /// Silences caught panics: their messages would fill the screen and count as memory.
@@ -116,9 +95,8 @@ fn hush_the_decoders() {
         let standard = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             let names = ["tiff-", "png-", "weezl-", "flate2-", "miniz_oxide-"];
-            let of_a_decoder = info
-                .location()
-                .is_some_and(|at| names.iter().any(|name| at.file().contains(name)));
+            let of_a_decoder =
+                info.location().is_some_and(|at| names.iter().any(|name| at.file().contains(name)));
             if !of_a_decoder {
                 standard(info);
             }
@@ -187,10 +165,7 @@ fn sizes_that_no_data_bear_out_are_refused_at_once() {
     crc.update(&huge[12..29]);
     huge[29..33].copy_from_slice(&crc.sum().to_be_bytes());
     let (error, peak) = peak_bytes(|| read(folder.path(), "huge.png", &huge).unwrap_err());
-    assert!(
-        matches!(error, FrameError::ImpossibleSize { .. }),
-        "{error}"
-    );
+    assert!(matches!(error, FrameError::ImpossibleSize { .. }), "{error}");
     assert!(peak < HELD_BYTES, "{peak}");
 
     let mask = "mask_rle,mask_height_px,mask_width_px\n\"[16]\",4000000000,4000000000\n";
@@ -207,27 +182,16 @@ fn pages_tiles_and_colours() {
     let mut encoder = TiffEncoder::new(File::create(&path).unwrap()).unwrap();
     for page in 0..3u16 {
         let data: Vec<u16> = values().iter().map(|v| v * (page + 1)).collect();
-        encoder
-            .write_image::<Gray16>(W as u32, H as u32, &data)
-            .unwrap();
+        encoder.write_image::<Gray16>(W as u32, H as u32, &data).unwrap();
     }
     let rgb = vec![7u8; 3 * H * W];
-    encoder
-        .write_image::<RGB8>(W as u32, H as u32, &rgb)
-        .unwrap();
+    encoder.write_image::<RGB8>(W as u32, H as u32, &rgb).unwrap();
     drop(encoder);
     let files = FrameFiles::default();
     assert_eq!(files.series(&path).unwrap(), ["0", "1", "2", "3"]);
     let page = |part: Option<&str>| {
         let part = part.map(str::to_owned);
-        files.read(
-            &FrameRef {
-                path: path.clone(),
-                part,
-                label: None,
-            },
-            None,
-        )
+        files.read(&FrameRef { path: path.clone(), part, label: None }, None)
     };
     for (number, factor) in [("2", 3.0), ("0", 1.0), ("1", 2.0)] {
         let expected: Vec<f64> = values().iter().map(|&v| f64::from(v) * factor).collect();
@@ -240,15 +204,7 @@ fn pages_tiles_and_colours() {
 
     let tiled = folder.path().join("tiled.tif");
     fs::write(&tiled, tiled_tiff()).unwrap();
-    let frame = files
-        .read(
-            &FrameRef {
-                path: tiled,
-                ..FrameRef::default()
-            },
-            None,
-        )
-        .unwrap();
+    let frame = files.read(&FrameRef { path: tiled, ..FrameRef::default() }, None).unwrap();
     let expected: Vec<f64> = values().iter().map(|&v| f64::from(v as u8)).collect();
     assert_eq!(frame.whole().density, expected);
 }

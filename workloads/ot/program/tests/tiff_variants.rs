@@ -9,14 +9,8 @@ use swathe_testing::python;
 /// Runs a script that writes files into a folder, and returns the fields of the lines it prints.
 fn written(script: &str, folder: &Path) -> Option<Vec<Vec<String>>> {
     let python = python::with("numpy, tifffile, imagecodecs, PIL")?;
-    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests")
-        .join(script);
-    let output = Command::new(python)
-        .arg(script)
-        .arg(folder)
-        .output()
-        .unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(script);
+    let output = Command::new(python).arg(script).arg(folder).output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{told}");
     let lines = String::from_utf8(output.stdout).unwrap();
@@ -49,17 +43,10 @@ fn files_of_every_kind_are_read_as_tifffile_reads_them() {
             panic!("{line:?}");
         };
         let files = FrameFiles::new(
-            AxisChoice {
-                channel: given(channel),
-                ..AxisChoice::default()
-            },
+            AxisChoice { channel: given(channel), ..AxisChoice::default() },
             Background::None,
         );
-        let frame = FrameRef {
-            path: folder.path().join(name),
-            part: given(page),
-            label: None,
-        };
+        let frame = FrameRef { path: folder.path().join(name), part: given(page), label: None };
         let read = files.read(&frame, None);
         if kind != "-" {
             match read {
@@ -130,11 +117,7 @@ fn stacks_are_series_along_time_or_refused_with_their_axes() {
         let read = files.series(&path).and_then(|mut parts| {
             parts.sort_by(|a, b| swathe_ot_program::pair_input::natural_order(a, b));
             let frames = parts.into_iter().map(|part| {
-                let frame = FrameRef {
-                    path: path.clone(),
-                    part: Some(part),
-                    label: None,
-                };
+                let frame = FrameRef { path: path.clone(), part: Some(part), label: None };
                 Ok::<_, FrameError>(files.read(&frame, None)?.whole().density)
             });
             frames.collect::<Result<Vec<Vec<f64>>, _>>()

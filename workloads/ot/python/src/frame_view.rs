@@ -82,10 +82,7 @@ impl PairView {
         {
             let sized = SizedPair::new(geometry, settings);
             if sized.need_bytes > memory_bytes {
-                return Ok(SizedPair {
-                    geometry: None,
-                    ..sized
-                });
+                return Ok(SizedPair { geometry: None, ..sized });
             }
         }
         Ok(SizedPair::new(self.place(crop, pool, stop)?, settings))
@@ -110,20 +107,14 @@ impl PairView {
         let (source, target) = (self.source.shape(), self.target.shape());
         match source == target {
             true => Ok(()),
-            false => Err(Failure::UnequalShapes {
-                source_shape: source,
-                target_shape: target,
-            }),
+            false => Err(Failure::UnequalShapes { source_shape: source, target_shape: target }),
         }
     }
 
     /// The pixels that take part, copied.
     pub(crate) fn cut(&self, geometry: Geometry) -> Result<Pair, Failure> {
-        let live = geometry.live.unwrap_or(PixelBox {
-            y0_px: 0,
-            x0_px: 0,
-            shape: Shape::new(0, 0),
-        });
+        let live =
+            geometry.live.unwrap_or(PixelBox { y0_px: 0, x0_px: 0, shape: Shape::new(0, 0) });
         let (source, target) = (self.source.cut(live)?, self.target.cut(live)?);
         Ok(Pair::cut(source, target, geometry))
     }
@@ -141,19 +132,13 @@ pub(crate) struct SizedPair {
 impl SizedPair {
     fn new(geometry: Geometry, settings: &Settings) -> SizedPair {
         let size = placed_size(geometry.work, geometry.frame);
-        SizedPair {
-            size,
-            need_bytes: need_bytes(settings, &size),
-            geometry: Some(geometry),
-        }
+        SizedPair { size, need_bytes: need_bytes(settings, &size), geometry: Some(geometry) }
     }
 }
 
 /// The memory that solving a pair of this size takes.
 pub(crate) fn need_bytes(settings: &Settings, size: &Size) -> u64 {
-    let transport = Transport {
-        settings: settings.clone(),
-    };
+    let transport = Transport { settings: settings.clone() };
     transport.need(size, DeviceKind::Cpu).total_bytes()
 }
 
@@ -262,11 +247,7 @@ impl FrameView {
 
     /// All pixels of the frame.
     pub(crate) fn whole(&self) -> Result<Frame, Failure> {
-        self.cut(PixelBox {
-            y0_px: 0,
-            x0_px: 0,
-            shape: self.shape(),
-        })
+        self.cut(PixelBox { y0_px: 0, x0_px: 0, shape: self.shape() })
     }
 
     fn cut(&self, live: PixelBox) -> Result<Frame, Failure> {
@@ -321,11 +302,5 @@ fn bad_pixel(side: Side, y_px: usize, x_px: usize, value: f64) -> Failure {
     } else {
         PixelFault::Negative
     };
-    Failure::BadPixel {
-        side,
-        y_px,
-        x_px,
-        value,
-        fault,
-    }
+    Failure::BadPixel { side, y_px, x_px, value, fault }
 }

@@ -17,10 +17,7 @@ pub(crate) fn buckets(shapes: Vec<(usize, usize)>, n: usize) -> PyResult<Vec<(us
     }
     let shapes: Vec<Shape> = shapes.iter().map(|&(h, w)| Shape::new(h, w)).collect();
     let buckets = auto_buckets(&shapes, n);
-    Ok(buckets
-        .iter()
-        .map(|shape| (shape.h_px, shape.w_px))
-        .collect())
+    Ok(buckets.iter().map(|shape| (shape.h_px, shape.w_px)).collect())
 }
 
 /// `(y0, x0, height, width)` of the crop, `(height, width)` of the work grid and `(y, x)` of the
@@ -39,9 +36,7 @@ pub(crate) fn pair_geometry(
 ) -> PyResult<Placed> {
     let bad = |message: String| PyValueError::new_err(message);
     let crop = match policy {
-        "union" => Crop::Union {
-            padding_px: padding,
-        },
+        "union" => Crop::Union { padding_px: padding },
         "fixed" => Crop::Fixed,
         "bucketed" => Crop::Bucketed {
             padding_px: padding,

@@ -40,10 +40,7 @@ pub(crate) fn auto_epsilon(
     }
     let mut engine = engine_settings(&engine)?;
     let (n, seed, memory_bytes) = (views.len(), engine.seed, engine.memory.cap_bytes());
-    let tight = Settings {
-        crop: Crop::Union { padding_px: 0 },
-        ..settings.clone()
-    };
+    let tight = Settings { crop: Crop::Union { padding_px: 0 }, ..settings.clone() };
     let views = Arc::new(views);
     let found = interruptible(py, |stop| {
         // Starting the engine costs more than a tiny pair takes.
@@ -98,10 +95,7 @@ pub(crate) fn check<'py>(
     potentials: Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
     plan: Option<Plan>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let settings = Settings {
-        crop: Crop::Fixed,
-        ..settings(ot)?
-    };
+    let settings = Settings { crop: Crop::Fixed, ..settings(ot)? };
     let view = PairView::new(pair, 0)?;
     let mut range = EpsilonCheck::default();
     range.add(&settings, view.source.shape());

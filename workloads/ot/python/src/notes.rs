@@ -24,10 +24,7 @@ impl Notes {
     #[new]
     fn new(ot: &Bound<'_, PyDict>, is_epsilon_auto: bool) -> PyResult<Notes> {
         let warnings = RunWarnings::new(settings(ot)?, is_epsilon_auto, Spelling::Python);
-        Ok(Notes {
-            is_epsilon_auto,
-            collected: Mutex::new((EpsilonCheck::default(), warnings)),
-        })
+        Ok(Notes { is_epsilon_auto, collected: Mutex::new((EpsilonCheck::default(), warnings)) })
     }
 
     /// The warnings so far.
@@ -72,9 +69,7 @@ impl Notes {
     }
 
     fn lock(&self) -> MutexGuard<'_, (EpsilonCheck, RunWarnings)> {
-        self.collected
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.collected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

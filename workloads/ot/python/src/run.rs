@@ -73,14 +73,7 @@ pub(crate) fn solve_pairs(
     }
     let frames = views.iter().flatten().map(|view| view.source.shape());
     notes.get().begin(&settings, frames, first == 0)?;
-    let job = Job {
-        views: Arc::new(views),
-        settings,
-        notes,
-        keeps_fields,
-        deliver,
-        first,
-    };
+    let job = Job { views: Arc::new(views), settings, notes, keeps_fields, deliver, first };
     let progress = Progress::new(progress, job.views.len());
     // Starting the engine costs more than a tiny pair takes.
     let (solved, report) = match is_sequential || job.views.len() == 1 {
@@ -175,20 +168,14 @@ impl Job {
             let failed = |failure: Failure| ("failed".to_owned(), failure.to_string());
             let outcome = match view {
                 Err(message) => Err(("failed".to_owned(), message.clone())),
-                Ok(view) => self
-                    .placed(view, &memory_bytes, &stop)
-                    .and_then(|geometry| {
-                        let settings = &*self.settings;
-                        let pair = view.cut(geometry).map_err(failed)?;
-                        let solution = swathe_ot::solve_with(&pair, settings, &mut scratch, &stop);
-                        let finished = finished(
-                            solution.map_err(failed)?,
-                            &pair,
-                            settings,
-                            self.keeps_fields,
-                        );
-                        Ok(self.raw(finished, view))
-                    }),
+                Ok(view) => self.placed(view, &memory_bytes, &stop).and_then(|geometry| {
+                    let settings = &*self.settings;
+                    let pair = view.cut(geometry).map_err(failed)?;
+                    let solution = swathe_ot::solve_with(&pair, settings, &mut scratch, &stop);
+                    let finished =
+                        finished(solution.map_err(failed)?, &pair, settings, self.keeps_fields);
+                    Ok(self.raw(finished, view))
+                }),
             };
             if interrupt.borrow_mut().is_due() {
                 break;
@@ -211,19 +198,15 @@ impl Job {
         let settings = &*self.settings;
         let frame = view.source.shape();
         if need_bytes(settings, &placed_size(frame, frame)) <= SMALL_BYTES {
-            return view
-                .place(&settings.crop, settings.pool, stop)
-                .map_err(failed);
+            return view.place(&settings.crop, settings.pool, stop).map_err(failed);
         }
         let budget_bytes = **memory_bytes;
         let sized = view.size(settings, budget_bytes, stop).map_err(failed)?;
         match sized.geometry {
             Some(geometry) if sized.need_bytes <= budget_bytes => Ok(geometry),
             _ => {
-                let outcome: Outcome<Solution, Failure> = Outcome::TooLarge {
-                    wanted_bytes: sized.need_bytes,
-                    budget_bytes,
-                };
+                let outcome: Outcome<Solution, Failure> =
+                    Outcome::TooLarge { wanted_bytes: sized.need_bytes, budget_bytes };
                 let message = outcome.message().unwrap_or_default();
                 Err((outcome.kind().name().to_owned(), message))
             }
@@ -236,9 +219,7 @@ impl Job {
         mut progress: Progress,
     ) -> PyResult<(Vec<Solved>, String)> {
         let finish = Arc::new(Finishing {
-            transport: Transport {
-                settings: (*self.settings).clone(),
-            },
+            transport: Transport { settings: (*self.settings).clone() },
             keeps_fields: self.keeps_fields,
         });
         let mut solved = self.unsolved();
@@ -328,19 +309,12 @@ fn finished(
 ) -> Finished {
     let summary = swathe_ot::summarise(&solution);
     // Only a warning about the plan's own displacement is made of it.
-    let blurring = settings
-        .raw_velocity
-        .then(|| swathe_ot::blurring(&solution, &pair.source))
-        .flatten();
+    let blurring =
+        settings.raw_velocity.then(|| swathe_ot::blurring(&solution, &pair.source)).flatten();
     if !keeps_fields {
         solution.fields = None;
     }
-    Finished {
-        summary,
-        blurring,
-        live_share: live_share(&pair.source, &solution),
-        solution,
-    }
+    Finished { summary, blurring, live_share: live_share(&pair.source, &solution), solution }
 }
 
 struct Finishing {

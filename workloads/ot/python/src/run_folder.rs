@@ -46,11 +46,7 @@ pub(crate) fn solve_into(
     }
     let pairs = Arc::new(named_pairs(views.len(), ids)?);
     let notes = notes.get();
-    notes.begin(
-        &settings,
-        views.iter().map(|view| view.source.shape()),
-        true,
-    )?;
+    notes.begin(&settings, views.iter().map(|view| view.source.shape()), true)?;
     let input = interruptible(py, |stop| fingerprint(&views, stop))?;
     let fields = match keeps_fields {
         true => FieldsFormat::Npz,
@@ -58,18 +54,11 @@ pub(crate) fn solve_into(
     };
     let is_double = settings.precision == Precision::F64;
     let files = PairFiles::new(&out, fields, false, is_double);
-    let run = Arc::new(PairRun::new(
-        settings.clone(),
-        files.clone(),
-        Arc::clone(&pairs),
-        um_per_px,
-    ));
+    let run =
+        Arc::new(PairRun::new(settings.clone(), files.clone(), Arc::clone(&pairs), um_per_px));
     let folder = FolderRun {
         kind: &KIND,
-        call: format!(
-            "swathe.ot.solve_batch(…, out={:?})",
-            out.display().to_string()
-        ),
+        call: format!("swathe.ot.solve_batch(…, out={:?})", out.display().to_string()),
         out,
         resume,
         settings: provenance(&settings, fields, None, um_per_px),
@@ -89,16 +78,11 @@ pub(crate) fn solve_into(
 fn named_pairs(n: usize, ids: Option<Vec<String>>) -> PyResult<Vec<NamedPair>> {
     let ids = ids.unwrap_or_else(|| (0..n).map(|number| number.to_string()).collect());
     if ids.len() != n {
-        return Err(PyValueError::new_err(format!(
-            "there are {} ids for {n} pairs",
-            ids.len()
-        )));
+        return Err(PyValueError::new_err(format!("there are {} ids for {n} pairs", ids.len())));
     }
     let mut seen = HashSet::new();
     if let Some(twice) = ids.iter().find(|id| !seen.insert(id.as_str())) {
-        return Err(PyValueError::new_err(format!(
-            "the id {twice:?} names two pairs"
-        )));
+        return Err(PyValueError::new_err(format!("the id {twice:?} names two pairs")));
     }
     let named = ids.into_iter().enumerate().map(|(number, id)| NamedPair {
         id,

@@ -11,10 +11,7 @@ use crate::notes::refused;
 
 /// What is absent or `None` has the command line's default.
 pub(crate) fn settings(arguments: &Bound<'_, PyDict>) -> PyResult<Settings> {
-    let mut settings = Settings {
-        fields: true,
-        ..Settings::default()
-    };
+    let mut settings = Settings { fields: true, ..Settings::default() };
     let mut padding_px = 16;
     let mut crop = "union".to_owned();
     let mut buckets: Vec<(usize, usize)> = Vec::new();
@@ -30,9 +27,7 @@ pub(crate) fn settings(arguments: &Bound<'_, PyDict>) -> PyResult<Settings> {
         };
         let count = || {
             value.extract::<usize>().map_err(|_| {
-                PyTypeError::new_err(format!(
-                    "{name} is {value}; it is a whole number, 0 or more"
-                ))
+                PyTypeError::new_err(format!("{name} is {value}; it is a whole number, 0 or more"))
             })
         };
         let text = || {
@@ -84,9 +79,7 @@ pub(crate) fn settings(arguments: &Bound<'_, PyDict>) -> PyResult<Settings> {
             "crop" => crop = text()?,
             "buckets" => buckets = value.extract()?,
             other => {
-                return Err(PyTypeError::new_err(format!(
-                    "there is no setting '{other}'"
-                )));
+                return Err(PyTypeError::new_err(format!("there is no setting '{other}'")));
             }
         }
     }
@@ -104,9 +97,7 @@ pub(crate) fn settings(arguments: &Bound<'_, PyDict>) -> PyResult<Settings> {
         }
     };
     settings.error_bar = !settings.raw_velocity;
-    settings
-        .check()
-        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    settings.check().map_err(|error| PyValueError::new_err(error.to_string()))?;
     check_least_epsilon(&settings, Spelling::Python).map_err(refused)?;
     Ok(settings)
 }

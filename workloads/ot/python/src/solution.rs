@@ -30,12 +30,7 @@ impl RawSolution {
         view: Arc<PairView>,
         settings: Arc<Settings>,
     ) -> RawSolution {
-        RawSolution {
-            solution: finished.solution,
-            summary: finished.summary,
-            view,
-            settings,
-        }
+        RawSolution { solution: finished.solution, summary: finished.summary, view, settings }
     }
 
     fn frame_shape(&self) -> (usize, usize) {
@@ -54,22 +49,13 @@ type Maps<'py> = (
 );
 
 /// The crop, the work grid, where the crop lies in it, and the pool.
-type Placement = (
-    (usize, usize, usize, usize),
-    (usize, usize),
-    (usize, usize),
-    usize,
-);
+type Placement = ((usize, usize, usize, usize), (usize, usize), (usize, usize), usize);
 
 /// Two maps on the frame.
 type TwoMaps<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>);
 
 /// Rows and columns of source and target pixels, and the masses that move between them.
-type Links<'py> = (
-    Bound<'py, PyArray1<i64>>,
-    Bound<'py, PyArray1<i64>>,
-    Bound<'py, PyArray1<f64>>,
-);
+type Links<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
 
 #[pymethods]
 impl RawSolution {
@@ -198,14 +184,8 @@ impl RawSolution {
                 return Err(PyValueError::new_err("give either top_k or threshold"));
             }
         };
-        let settings = Settings {
-            coupling,
-            fields: false,
-            ..(*self.settings).clone()
-        };
-        settings
-            .check()
-            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let settings = Settings { coupling, fields: false, ..(*self.settings).clone() };
+        settings.check().map_err(|error| PyValueError::new_err(error.to_string()))?;
         let links = py.detach(|| {
             let interrupt = std::cell::RefCell::new(Interrupt::new());
             let stop = || interrupt.borrow_mut().is_due();
@@ -219,14 +199,8 @@ impl RawSolution {
         })?;
         let (_, w) = self.frame_shape();
         let pixel = |y: u32, x: u32| i64::from(y) * w as i64 + i64::from(x);
-        let rows: Vec<i64> = links
-            .iter()
-            .map(|l| pixel(l.src_y_px, l.src_x_px))
-            .collect();
-        let columns: Vec<i64> = links
-            .iter()
-            .map(|l| pixel(l.tgt_y_px, l.tgt_x_px))
-            .collect();
+        let rows: Vec<i64> = links.iter().map(|l| pixel(l.src_y_px, l.src_x_px)).collect();
+        let columns: Vec<i64> = links.iter().map(|l| pixel(l.tgt_y_px, l.tgt_x_px)).collect();
         let masses: Vec<f64> = links.iter().map(|link| link.mass).collect();
         Ok((
             PyArray1::from_vec(py, rows),

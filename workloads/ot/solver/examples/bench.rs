@@ -11,30 +11,15 @@ use swathe_ot::{Frame, Pair, Reference, Scratch, Settings, Shape, solve_with};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().collect();
-    let option = |name: &str| {
-        args.iter()
-            .position(|a| a == name)
-            .and_then(|at| args.get(at + 1))
-    };
+    let option = |name: &str| args.iter().position(|a| a == name).and_then(|at| args.get(at + 1));
     // The scheduler counts in ticks of milliseconds; the mean of several runs is finer than a tick.
     let dump = option("--dump");
     let n_runs: u32 = option("--runs").map_or(Ok(10), |n| n.parse())?;
     let only = option("--only").map_or("", String::as_str);
     let settings = [
-        Settings {
-            relaxation: 0.1,
-            reference: Reference::Counting,
-            ..Settings::default()
-        },
-        Settings {
-            relaxation: 0.1,
-            ..Settings::default()
-        },
-        Settings {
-            epsilon: 1e-4,
-            relaxation: 10.0,
-            ..Settings::default()
-        },
+        Settings { relaxation: 0.1, reference: Reference::Counting, ..Settings::default() },
+        Settings { relaxation: 0.1, ..Settings::default() },
+        Settings { epsilon: 1e-4, relaxation: 10.0, ..Settings::default() },
     ];
     let mut scratch = Scratch::new();
     println!("path {:?}", scratch.path());
@@ -84,11 +69,7 @@ fn processor_time() -> Duration {
 }
 
 fn pairs(shape: Shape) -> Vec<Pair> {
-    let grown = Change {
-        shift: 0.08,
-        growth: 1.3,
-        turn: 0.05,
-    };
+    let grown = Change { shift: 0.08, growth: 1.3, turn: 0.05 };
     vec![
         embryo_pair(shape, 1, Change::default()),
         embryo_pair(shape, 2, Change::default()),
@@ -100,11 +81,7 @@ fn write(folder: &str, pairs: &[Pair]) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let bytes = |frame: &Frame| -> Vec<u8> {
         let mass = frame.mass();
-        frame
-            .density
-            .iter()
-            .flat_map(|v| (v / mass).to_le_bytes())
-            .collect()
+        frame.density.iter().flat_map(|v| (v / mass).to_le_bytes()).collect()
     };
     for (n, pair) in pairs.iter().enumerate() {
         let h = pair.source.shape.h_px;

@@ -24,12 +24,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let mut cache_bytes = 0;
             for _ in 0..n_rounds {
                 for ((raw_velocity, error_bar), best) in ways.into_iter().zip(&mut best) {
-                    let settings = Settings {
-                        epsilon,
-                        raw_velocity,
-                        error_bar,
-                        ..Settings::default()
-                    };
+                    let settings =
+                        Settings { epsilon, raw_velocity, error_bar, ..Settings::default() };
                     let cells: Vec<Arc<SelfCell>> = frames.iter().map(|_| Arc::default()).collect();
                     let start = processor_time();
                     for t in 0..N_PAIRS {

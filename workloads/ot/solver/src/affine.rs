@@ -84,10 +84,8 @@ pub fn object_fits(solution: &Solution, source: &Frame) -> Vec<AffineFit> {
         }
     }
     let pool = solution.geometry.pool as f64;
-    let start = solution
-        .geometry
-        .live
-        .map_or([0.0; 2], |live| [live.y0_px as f64, live.x0_px as f64]);
+    let start =
+        solution.geometry.live.map_or([0.0; 2], |live| [live.y0_px as f64, live.x0_px as f64]);
     sums.iter()
         .filter(|sums| sums.n_px >= N_PX_MIN)
         .filter_map(|sums| sums.fit(pool, start))
@@ -212,10 +210,7 @@ impl Sums {
         if !(det > 1e-9 * cov[0][0].max(cov[1][1]).powi(2)) {
             return None;
         }
-        let inverse = [
-            [cov[1][1] / det, -cov[0][1] / det],
-            [-cov[1][0] / det, cov[0][0] / det],
-        ];
+        let inverse = [[cov[1][1] / det, -cov[0][1] / det], [-cov[1][0] / det, cov[0][0] / det]];
         let mut linear = product(cross, inverse);
         linear[0][0] += 1.0;
         linear[1][1] += 1.0;
@@ -226,19 +221,11 @@ impl Sums {
             // Axes have no direction: the smaller of the two possible turns is meant.
             let turn = (after.angle - before.angle).to_degrees();
             let turn = turn - 180.0 * (turn / 180.0).round();
-            (
-                turn,
-                after.major / before.major - 1.0,
-                after.minor / before.minor - 1.0,
-            )
+            (turn, after.major / before.major - 1.0, after.minor / before.minor - 1.0)
         } else {
             let half = 0.5 * (linear[0][1] + linear[1][0]);
             let stretch = Axes::of([[linear[0][0], half], [half, linear[1][1]]]);
-            (
-                f64::NAN,
-                stretch.major.powi(2) - 1.0,
-                stretch.minor.powi(2) - 1.0,
-            )
+            (f64::NAN, stretch.major.powi(2) - 1.0, stretch.minor.powi(2) - 1.0)
         };
         // The centre of a pooled square lies between its pixels.
         let in_frame = |axis: usize| start[axis] + centre[axis] * pool + (pool - 1.0) / 2.0;
@@ -309,11 +296,7 @@ mod tests {
 
     fn fits(n: usize, before: &[[f64; 5]], after: &[[f64; 5]], pool: usize) -> Vec<AffineFit> {
         let pair = Pair::new(ellipses(n, before), ellipses(n, after));
-        let settings = Settings {
-            relaxation: 10.0,
-            pool,
-            ..Settings::default()
-        };
+        let settings = Settings { relaxation: 10.0, pool, ..Settings::default() };
         object_fits(&solve(&pair, &settings).unwrap(), &pair.source)
     }
 
@@ -332,10 +315,7 @@ mod tests {
                 let turn = fit.rotation_deg;
                 assert!((turn - (to - from)).abs() < 0.4, "{from} to {to}: {turn}");
                 let [ty, tx] = fit.translation_yx_px;
-                assert!(
-                    (ty - 2.5).abs() < 0.06 && (tx + 3.0).abs() < 0.06,
-                    "{ty} {tx}"
-                );
+                assert!((ty - 2.5).abs() < 0.06 && (tx + 3.0).abs() < 0.06, "{ty} {tx}");
                 assert!(fit.strain_major.abs() < 0.01 && fit.strain_minor.abs() < 0.01);
                 let [cy, cx] = fit.centre_yx_px;
                 assert!((cy - 48.0).abs() < 0.05 && (cx - 47.0).abs() < 0.05);
@@ -347,12 +327,9 @@ mod tests {
 
     #[test]
     fn strains_are_along_and_across_the_long_axis() {
-        let [fit] = fits(
-            96,
-            &[[48.0, 48.0, 26.0, 14.0, 25.0]],
-            &[[48.0, 48.0, 28.6, 12.6, 25.0]],
-            1,
-        )[..] else {
+        let [fit] =
+            fits(96, &[[48.0, 48.0, 26.0, 14.0, 25.0]], &[[48.0, 48.0, 28.6, 12.6, 25.0]], 1)[..]
+        else {
             panic!("one object")
         };
         assert!((fit.strain_major - 0.1).abs() < 0.01, "{fit:?}");
@@ -362,12 +339,9 @@ mod tests {
 
     #[test]
     fn a_disc_stretches_and_does_not_turn() {
-        let [fit] = fits(
-            96,
-            &[[48.0, 48.0, 20.0, 20.0, 0.0]],
-            &[[48.0, 48.0, 23.0, 19.0, 40.0]],
-            1,
-        )[..] else {
+        let [fit] =
+            fits(96, &[[48.0, 48.0, 20.0, 20.0, 0.0]], &[[48.0, 48.0, 23.0, 19.0, 40.0]], 1)[..]
+        else {
             panic!("one object")
         };
         assert!(fit.rotation_deg.is_nan());
@@ -381,25 +355,15 @@ mod tests {
         let before = [[30.0, 30.0, 16.0, 8.0, 0.0], [90.0, 85.0, 16.0, 8.0, 50.0]];
         let after = [[33.0, 30.0, 16.0, 8.0, 8.0], [90.0, 81.0, 16.0, 8.0, 38.0]];
         let pair = Pair::new(ellipses(128, &before), ellipses(128, &after));
-        let settings = Settings {
-            epsilon: 3e-4,
-            relaxation: 10.0,
-            ..Settings::default()
-        };
+        let settings = Settings { epsilon: 3e-4, relaxation: 10.0, ..Settings::default() };
         let solution = solve(&pair, &settings).unwrap();
         let all = object_fits(&solution, &pair.source);
         let turns: Vec<f64> = all.iter().map(|fit| fit.rotation_deg).collect();
-        assert!(
-            (turns[0] - 8.0).abs() < 0.4 && (turns[1] + 12.0).abs() < 0.4,
-            "{turns:?}"
-        );
+        assert!((turns[0] - 8.0).abs() < 0.4 && (turns[1] + 12.0).abs() < 0.4, "{turns:?}");
         assert!((all[0].translation_yx_px[0] - 3.0).abs() < 0.06, "{all:?}");
         assert!((all[1].translation_yx_px[1] + 4.0).abs() < 0.06, "{all:?}");
         let [vy, vx] = mean_velocity_yx_px(&solution, &pair.source).unwrap();
-        assert!(
-            (vy - 1.5).abs() < 0.05 && (vx + 2.0).abs() < 0.05,
-            "{vy} {vx}"
-        );
+        assert!((vy - 1.5).abs() < 0.05 && (vx + 2.0).abs() < 0.05, "{vy} {vx}");
         let mean = affine_fit(&solution, &pair.source).unwrap();
         assert!((mean.rotation_deg - 0.5 * (turns[0] + turns[1])).abs() < 0.1);
         assert_eq!(mean.n_px, all[0].n_px + all[1].n_px);
@@ -408,12 +372,7 @@ mod tests {
     #[test]
     fn specks_and_lines_have_no_fit() {
         let line = |x: usize| {
-            Frame::new(
-                8,
-                32,
-                (0..256).map(|p| f64::from(u8::from(p / 32 == x))).collect(),
-            )
-            .unwrap()
+            Frame::new(8, 32, (0..256).map(|p| f64::from(u8::from(p / 32 == x))).collect()).unwrap()
         };
         let pair = Pair::new(line(2), line(4));
         let solution = solve(&pair, &Settings::default()).unwrap();

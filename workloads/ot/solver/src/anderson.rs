@@ -173,11 +173,7 @@ impl Anderson {
         }
         slots[2 * self.next_slot * n..][..n].copy_from_slice(residual);
         self.has_before = true;
-        Step {
-            slots: &slots[..2 * self.n_stored * n],
-            n_rows: n,
-            by,
-        }
+        Step { slots: &slots[..2 * self.n_stored * n], n_rows: n, by }
     }
 
     /// Bytes held.
@@ -229,11 +225,7 @@ fn least_squares(gram: &[f64], n: usize, rhs: &[f64; DEPTH_MAX]) -> [f64; DEPTH_
     for i in (0..n).rev() {
         y[i] = (y[i] - (i + 1..n).map(|k| a[k][i] * y[k]).sum::<f64>()) / a[i][i];
     }
-    if y.iter().all(|v| v.is_finite()) {
-        y
-    } else {
-        nothing
-    }
+    if y.iter().all(|v| v.is_finite()) { y } else { nothing }
 }
 
 compiled_per_path! {

@@ -80,11 +80,7 @@ pub struct EpsilonSearch(Transport);
 impl EpsilonSearch {
     /// A search with these settings, except for ε.
     pub fn new(settings: Settings) -> EpsilonSearch {
-        let settings = Settings {
-            fields: true,
-            raw_velocity: false,
-            ..settings
-        };
+        let settings = Settings { fields: true, raw_velocity: false, ..settings };
         EpsilonSearch(Transport { settings })
     }
 }
@@ -235,11 +231,7 @@ pub(crate) struct Change {
 impl Change {
     pub(crate) fn between(before: &Solution, after: &Solution, pair: &Pair) -> Change {
         let (Some(before_maps), Some(after_maps)) = (&before.fields, &after.fields) else {
-            return Change {
-                mean_px: 0.0,
-                median_px: 0.0,
-                length_px: 0.0,
-            };
+            return Change { mean_px: 0.0, median_px: 0.0, length_px: 0.0 };
         };
         let mass = pool_live(&pair.source, &before.geometry);
         let velocities = before_maps.velocity_yx_px.iter();

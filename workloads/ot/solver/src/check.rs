@@ -55,10 +55,7 @@ pub fn check(pair: &Pair, settings: &Settings, f: &[f64], g: &[f64]) -> Result<C
     let grid = grid_of(pair, settings)?;
     for potential in [f, g] {
         if potential.len() != grid.shape.n_px() {
-            return Err(Failure::WrongLength {
-                shape: grid.shape,
-                n_values: potential.len(),
-            });
+            return Err(Failure::WrongLength { shape: grid.shape, n_values: potential.len() });
         }
     }
     let (f, g) = (
@@ -72,19 +69,14 @@ pub fn check(pair: &Pair, settings: &Settings, f: &[f64], g: &[f64]) -> Result<C
         let wanted = live.map(|p| (mass[p] * (-potential[p] / rho).exp() - marginal[p]).abs());
         wanted.sum()
     };
-    let (off_src, off_tgt) = (
-        off(&grid.a, f, &found.mu, src),
-        off(&grid.b, g, &found.nu, tgt),
-    );
+    let (off_src, off_tgt) = (off(&grid.a, f, &found.mu, src), off(&grid.b, g, &found.nu, tgt));
     let side = |mass: &[f64], potential: &[f64], rho: f64| -> f64 {
         let live = mass.iter().zip(potential).filter(|(mass, _)| **mass > 0.0);
-        live.map(|(mass, p)| {
-            if rho.is_finite() {
-                -rho * mass * (-p / rho).exp_m1()
-            } else {
-                mass * p
-            }
-        })
+        live.map(
+            |(mass, p)| {
+                if rho.is_finite() { -rho * mass * (-p / rho).exp_m1() } else { mass * p }
+            },
+        )
         .sum()
     };
     let mass_transported = found.mu.iter().sum::<f64>();
@@ -113,18 +105,16 @@ fn on_support(
 ) -> Result<Vec<f64>, Failure> {
     let pixels = mass.iter().zip(potential).enumerate();
     pixels
-        .map(
-            |(at, (mass, value))| match (*mass > 0.0, value.is_finite()) {
-                (true, true) => Ok(*value),
-                (false, _) => Ok(0.0),
-                (true, false) => Err(Failure::BadPotential {
-                    side,
-                    y_px: at / grid.shape.w_px,
-                    x_px: at % grid.shape.w_px,
-                    value: *value,
-                }),
-            },
-        )
+        .map(|(at, (mass, value))| match (*mass > 0.0, value.is_finite()) {
+            (true, true) => Ok(*value),
+            (false, _) => Ok(0.0),
+            (true, false) => Err(Failure::BadPotential {
+                side,
+                y_px: at / grid.shape.w_px,
+                x_px: at % grid.shape.w_px,
+                value: *value,
+            }),
+        })
         .collect()
 }
 
@@ -145,14 +135,9 @@ pub fn check_plan(pair: &Pair, settings: &Settings, plan: &[Link]) -> Result<Che
             let (y, x) = (y as usize, x as usize);
             (y < h_px && x < w_px).then_some(y * w_px + x)
         };
-        let (p, q) = (
-            at(link.src_y_px, link.src_x_px),
-            at(link.tgt_y_px, link.tgt_x_px),
-        );
+        let (p, q) = (at(link.src_y_px, link.src_x_px), at(link.tgt_y_px, link.tgt_x_px));
         let bad = |rule| Failure::BadLink { link: *link, rule };
-        let (p, q) = p
-            .zip(q)
-            .ok_or_else(|| bad("its pixels must be in the frame"))?;
+        let (p, q) = p.zip(q).ok_or_else(|| bad("its pixels must be in the frame"))?;
         if !(link.mass >= 0.0 && link.mass.is_finite()) {
             return Err(bad("masses must be finite and not negative"));
         }
@@ -186,18 +171,12 @@ pub fn check_plan(pair: &Pair, settings: &Settings, plan: &[Link]) -> Result<Che
     }
     let own = solve(
         pair,
-        &Settings {
-            fields: true,
-            raw_velocity: true,
-            error_bar: false,
-            ..settings.clone()
-        },
+        &Settings { fields: true, raw_velocity: true, error_bar: false, ..settings.clone() },
     )?;
     let maps = crate::geometry::lift(&own, &pair.source, &pair.target).unwrap_or_default();
     let off = |mass: &[f64], missing: &[f64], marginal: &[f64]| -> f64 {
         let live = (0..mass.len()).filter(|p| mass[*p] > 0.0);
-        live.map(|p| (mass[p] - missing[p] - marginal[p]).abs())
-            .sum()
+        live.map(|p| (mass[p] - missing[p] - marginal[p]).abs()).sum()
     };
     Ok(judged(
         &grid,
@@ -305,14 +284,8 @@ mod tests {
                 });
             }
         }
-        all.push(Settings {
-            relaxation_tgt: Some(2.0),
-            ..all[0].clone()
-        });
-        all.push(Settings {
-            normalize: false,
-            ..all[0].clone()
-        });
+        all.push(Settings { relaxation_tgt: Some(2.0), ..all[0].clone() });
+        all.push(Settings { normalize: false, ..all[0].clone() });
         all
     }
 
@@ -333,10 +306,7 @@ mod tests {
                 assert!(off < 1e-5 * solution.objective.abs(), "{case}: {found:?}");
                 let off = (found.dual_objective - solution.dual_objective).abs();
                 assert!(off < 1e-5 * solution.objective.abs(), "{case}: {found:?}");
-                assert!(
-                    found.gap < 1e-4 * solution.objective.abs(),
-                    "{case}: {found:?}"
-                );
+                assert!(found.gap < 1e-4 * solution.objective.abs(), "{case}: {found:?}");
             }
         }
     }
@@ -367,10 +337,7 @@ mod tests {
     fn parts_of_an_entry_are_added() {
         let settings = &all_settings()[0];
         let (pair, solution) = solved(settings);
-        let halves = solution.coupling.iter().map(|link| Link {
-            mass: link.mass / 2.0,
-            ..*link
-        });
+        let halves = solution.coupling.iter().map(|link| Link { mass: link.mass / 2.0, ..*link });
         let halves: Vec<Link> = halves.clone().chain(halves).collect();
         let whole = check_plan(&pair, settings, &solution.coupling).unwrap();
         assert_eq!(check_plan(&pair, settings, &halves).unwrap(), whole);
@@ -382,13 +349,7 @@ mod tests {
         let settings = Settings::default();
         let few = check(&pair, &settings, &[0.0; 3], &[0.0; 3]);
         assert_eq!(few.unwrap_err().kind(), "wrong_length");
-        let outside = Link {
-            src_y_px: 99,
-            src_x_px: 0,
-            tgt_y_px: 0,
-            tgt_x_px: 0,
-            mass: 0.1,
-        };
+        let outside = Link { src_y_px: 99, src_x_px: 0, tgt_y_px: 0, tgt_x_px: 0, mass: 0.1 };
         let failure = check_plan(&pair, &settings, &[outside]).unwrap_err();
         assert_eq!(failure.kind(), "bad_link");
         let inside = solve(&pair, &settings).unwrap().geometry.live.unwrap();

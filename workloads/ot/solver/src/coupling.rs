@@ -50,12 +50,7 @@ pub(crate) fn links(
         }
         let log_p = phi[row][lane] + log_mass + log_scale;
         near.clear();
-        near.extend(
-            tiles
-                .iter()
-                .enumerate()
-                .map(|(t, tile)| (tile.bound(y, x, c), t)),
-        );
+        near.extend(tiles.iter().enumerate().map(|(t, tile)| (tile.bound(y, x, c), t)));
         found.clear();
         match settings.coupling {
             Coupling::None => {}
@@ -111,11 +106,7 @@ impl Tile {
     /// An upper bound of the entries between a source pixel and this square.
     fn bound(&self, y: usize, x: usize, c: f64) -> f64 {
         let gap = |v: usize, start: usize| {
-            if v < start {
-                start - v
-            } else {
-                v.saturating_sub(start + TILE_PX - 1)
-            }
+            if v < start { start - v } else { v.saturating_sub(start + TILE_PX - 1) }
         };
         let (dy, dx) = (gap(y, self.y0) as f64, gap(x, self.x0) as f64);
         self.most - c * (dy * dy + dx * dx)

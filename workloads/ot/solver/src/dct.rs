@@ -35,19 +35,13 @@ impl Dct {
             m /= 2;
         }
         // All m² cosines are among these 4m values.
-        let wave: Vec<f64> = (0..4 * m)
-            .map(|j| (std::f64::consts::PI * j as f64 / (2 * m) as f64).cos())
-            .collect();
+        let wave: Vec<f64> =
+            (0..4 * m).map(|j| (std::f64::consts::PI * j as f64 / (2 * m) as f64).cos()).collect();
         let odd = (0..m)
             .flat_map(|k| (0..m / 2).map(move |i| (2 * i + 1) * k % (4 * m)))
             .map(|j| wave[j])
             .collect();
-        Dct {
-            n,
-            path,
-            twiddles,
-            odd,
-        }
+        Dct { n, path, twiddles, odd }
     }
 
     /// Transforms `N_LANES` rows in place: `block[i]` holds element `i` of every row.
@@ -199,11 +193,7 @@ mod tests {
             let transformed = |path| {
                 let mut block = block.clone();
                 Dct::on(path, n).transform(&mut block, &mut Vec::new());
-                block
-                    .concat()
-                    .iter()
-                    .map(|x| x.to_bits())
-                    .collect::<Vec<_>>()
+                block.concat().iter().map(|x| x.to_bits()).collect::<Vec<_>>()
             };
             let portable = transformed(Simd::portable());
             assert_eq!(transformed(Simd::detect()), portable, "n {n}");
@@ -226,10 +216,7 @@ mod tests {
                 for (lane, found) in lanes.iter().enumerate() {
                     let sum: f64 = (0..n).map(|i| value(i, lane) * wave(i)).sum();
                     let wanted = scale * sum;
-                    assert!(
-                        (found - wanted).abs() < 1e-9,
-                        "n {n} k {k}: {found}, not {wanted}"
-                    );
+                    assert!((found - wanted).abs() < 1e-9, "n {n} k {k}: {found}, not {wanted}");
                 }
             }
         }

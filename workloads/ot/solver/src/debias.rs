@@ -50,9 +50,7 @@ fn kept_or_solved(
 ) -> Result<Option<Arc<SelfTransport>>, Failure> {
     let geometry = &solution.geometry;
     let mut solve = || {
-        swathe::timed("self-transport", || {
-            solve_self(frame, geometry, settings, scratch, watch)
-        })
+        swathe::timed("self-transport", || solve_self(frame, geometry, settings, scratch, watch))
     };
     match (cell, SelfKey::of(frame, geometry, settings)) {
         (_, None) => Ok(None),
@@ -68,10 +66,7 @@ pub(crate) fn subtract(solution: &mut Solution, own: &SelfTransport) {
     };
     let (w_px, pool) = (solution.geometry.live_work().w_px, solution.geometry.pool);
     fields.velocity_raw_yx_px = fields.velocity_yx_px.clone();
-    let (y0, x0) = (
-        (own.live.y0_px - live.y0_px) / pool,
-        (own.live.x0_px - live.x0_px) / pool,
-    );
+    let (y0, x0) = ((own.live.y0_px - live.y0_px) / pool, (own.live.x0_px - live.x0_px) / pool);
     for (y, row) in own.velocity_yx_px.chunks_exact(own.shape.w_px).enumerate() {
         let start = (y0 + y) * w_px + x0;
         for (v, own) in fields.velocity_yx_px[start..].iter_mut().zip(row) {

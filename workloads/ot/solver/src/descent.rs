@@ -45,10 +45,7 @@ impl State {
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
         let own = [&self.phi, &self.best_image, &self.image_before, &self.kept];
-        let own: usize = own
-            .iter()
-            .map(|p| p.capacity() * size_of::<Row<f64>>())
-            .sum();
+        let own: usize = own.iter().map(|p| p.capacity() * size_of::<Row<f64>>()).sum();
         own + self.panels.bytes() + self.anderson.bytes() + self.residuals.bytes()
     }
 }
@@ -92,20 +89,10 @@ pub(crate) fn descend(
     scratch: &mut Scratch,
     watch: &StopLatch<'_>,
 ) -> Result<Descent, Failure> {
-    let Scratch {
-        path,
-        pyramid,
-        state,
-        single,
-        double,
-    } = scratch;
+    let Scratch { path, pyramid, state, single, double } = scratch;
     // These panels are free until the levels are built, so they hold the images meanwhile.
-    let lent = [
-        &mut state.best_image,
-        &mut state.image_before,
-        &mut state.phi,
-        &mut state.panels.image,
-    ];
+    let lent =
+        [&mut state.best_image, &mut state.image_before, &mut state.phi, &mut state.panels.image];
     pyramid.set(problem, pair, lent);
     state.anderson.reserve(pyramid.levels());
     let n_before = start.map_or(0, |start| start.iterations + start.iterations_coarse);
@@ -130,16 +117,10 @@ pub(crate) fn descend(
     // f32 no longer makes progress: continue in f64 from its best iterate.
     let level = &pyramid.levels()[0];
     let regime = Regime::new(problem.epsilon, problem.relaxations);
-    let goal = Goal {
-        residual: problem.tolerance,
-        n_max: n_max - first.iterations,
-        gives_up: true,
-    };
+    let goal =
+        Goal { residual: problem.tolerance, n_max: n_max - first.iterations, gives_up: true };
     let second = iterate(*path, level, regime, goal, state, double, watch)?;
-    let second = Descent {
-        used_f64: true,
-        ..first.then(second, problem)
-    };
+    let second = Descent { used_f64: true, ..first.then(second, problem) };
     persist(*path, problem, pyramid, n_max, second, state, double, watch)
 }
 
@@ -187,17 +168,9 @@ fn persist<T: Real>(
             let at_last = epsilon <= problem.epsilon;
             let n_left = n_max - so_far.iterations;
             let goal = if at_last {
-                Goal {
-                    residual: problem.tolerance,
-                    n_max: n_left,
-                    gives_up,
-                }
+                Goal { residual: problem.tolerance, n_max: n_left, gives_up }
             } else {
-                Goal {
-                    residual: 1e-4,
-                    n_max: n_left.min(COARSE_SWEEPS),
-                    gives_up: true,
-                }
+                Goal { residual: 1e-4, n_max: n_left.min(COARSE_SWEEPS), gives_up: true }
             };
             let regime = Regime::new(epsilon, problem.relaxations);
             let more = iterate(path, level, regime, goal, state, engine, watch)?;
@@ -266,11 +239,7 @@ fn begin<T: Real>(
 /// The residual to iterate to.
 fn aim<T: Real>(problem: &Problem) -> f64 {
     // f32 residuals are off by a few 1e-8, so f32 iterates to slightly below the tolerance.
-    if T::N_ROWS == f32::N_ROWS {
-        0.97 * problem.tolerance
-    } else {
-        problem.tolerance
-    }
+    if T::N_ROWS == f32::N_ROWS { 0.97 * problem.tolerance } else { problem.tolerance }
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -300,11 +269,7 @@ fn walk<T: Real>(
     let mut iterations_coarse = 0;
     loop {
         let level = &levels[l];
-        let least = if l == 0 {
-            problem.epsilon
-        } else {
-            floor(l).max(last_epsilon(l))
-        };
+        let least = if l == 0 { problem.epsilon } else { floor(l).max(last_epsilon(l)) };
         epsilon = epsilon.max(least);
         let mut last;
         let mut gamma_is_exact;
@@ -312,22 +277,12 @@ fn walk<T: Real>(
             let regime = Regime::new(epsilon, problem.relaxations);
             let at_last = epsilon <= last_epsilon(l);
             let goal = match (at_last, l) {
-                (true, 0) => Goal {
-                    residual: aim,
-                    n_max,
-                    gives_up: true,
-                },
+                (true, 0) => Goal { residual: aim, n_max, gives_up: true },
                 // Slow modes are smooth, and removing them here is cheaper than on the fine grid.
-                (true, _) => Goal {
-                    residual: aim,
-                    n_max: COARSE_SWEEPS,
-                    gives_up: true,
-                },
-                (false, _) => Goal {
-                    residual: STAGE_RESIDUAL,
-                    n_max: STAGE_SWEEPS,
-                    gives_up: false,
-                },
+                (true, _) => Goal { residual: aim, n_max: COARSE_SWEEPS, gives_up: true },
+                (false, _) => {
+                    Goal { residual: STAGE_RESIDUAL, n_max: STAGE_SWEEPS, gives_up: false }
+                }
             };
             last = iterate(path, level, regime, goal, state, engine, watch)?;
             if !(at_last && l == 0) {
@@ -421,15 +376,7 @@ fn iterate<T: Real>(
     watch: &StopLatch<'_>,
 ) -> Result<Iterated, Failure> {
     engine.set(path, level, regime, false);
-    let State {
-        phi,
-        panels,
-        anderson,
-        best_image,
-        image_before,
-        residuals,
-        ..
-    } = state;
+    let State { phi, panels, anderson, best_image, image_before, residuals, .. } = state;
     panels.resize(level);
     let n_rows = level.source.n_rows();
     let mut depth = depth_for(n_rows);
@@ -452,12 +399,7 @@ fn iterate<T: Real>(
         let residual = sweep(path, level, regime, phi, panels, engine, watch);
         watch.check()?;
         residuals.push(residual);
-        let ended = |residual| {
-            Ok(Iterated {
-                iterations: it,
-                residual,
-            })
-        };
+        let ended = |residual| Ok(Iterated { iterations: it, residual });
         if residual <= goal.residual {
             return ended(residual);
         }
@@ -469,11 +411,7 @@ fn iterate<T: Real>(
         // Low residuals that f32 no longer improves are left to f64.
         let low = T::N_ROWS == f32::N_ROWS && best_residual < (30.0 * goal.residual).max(1e-5);
         let stuck = it - mark_at >= if low { 60 } else { 300 } || n_restarts_low >= 3;
-        let best = if best_is_before {
-            &*image_before
-        } else {
-            &*best_image
-        };
+        let best = if best_is_before { &*image_before } else { &*best_image };
         if it >= goal.n_max || (goal.gives_up && stuck) {
             let go_back = has_best && !improved && goal.n_max > STAGE_SWEEPS;
             if !go_back {
@@ -538,11 +476,7 @@ fn prolong<T: Real>(
 ) {
     let c = regime.sharpness(coarse.px);
     let side = &fine.source;
-    let SweepPanels {
-        image,
-        gamma,
-        between,
-    } = &mut state.panels;
+    let SweepPanels { image, gamma, between } = &mut state.panels;
     // The best image of the coarse level is no longer needed, so its memory is reused.
     let out = &mut state.best_image;
     refill(out, side.n_rows(), [0.0; LANES]);

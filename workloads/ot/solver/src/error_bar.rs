@@ -79,10 +79,7 @@ pub(crate) fn error_bar(
     let px = solution.coord_scale * settings.pool as f64;
     let mass = pool_live(&pair.source, &solution.geometry);
     let by = coarsening(shape, settings.epsilon.sqrt() / px);
-    let twice = Settings {
-        epsilon: 2.0 * settings.epsilon,
-        ..coarse_settings(settings, by)
-    };
+    let twice = Settings { epsilon: 2.0 * settings.epsilon, ..coarse_settings(settings, by) };
     let coarse = coarse_solve(pair, solution, &twice, true, scratch, watch)?;
     let change = mean_change(&mass, &fields.velocity_yx_px, shape, &coarse, by);
     let missed = missed_moments(solution, fields, &mass, pair);
@@ -199,10 +196,7 @@ fn mean_change(
         }
     }
     let total: f64 = sums.iter().map(|[total, ..]| total).sum();
-    let change = sums
-        .iter()
-        .zip(coarse)
-        .filter(|([total, ..], _)| *total > 0.0);
+    let change = sums.iter().zip(coarse).filter(|([total, ..], _)| *total > 0.0);
     let change = change.map(|([total, y, x], [vy, vx])| (y - total * vy).hypot(x - total * vx));
     change.sum::<f64>() / total
 }
@@ -261,11 +255,7 @@ impl Moments {
         }
         let [y, x] = sum.map(|v| v / mass);
         let [yy, yx, xx] = square.map(|v| v / mass);
-        Moments {
-            mass,
-            mean: [y, x],
-            covariance: [yy - y * y, yx - y * x, xx - x * x],
-        }
+        Moments { mass, mean: [y, x], covariance: [yy - y * y, yx - y * x, xx - x * x] }
     }
 
     /// The linear part of the map of optimal transport between Gaussians of these covariances,

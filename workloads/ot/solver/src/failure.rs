@@ -112,18 +112,9 @@ impl Failure {
     /// A short name for tables, e.g. `unequal_masses`.
     pub fn kind(&self) -> &'static str {
         match self {
-            Failure::BadPixel {
-                fault: PixelFault::NotANumber,
-                ..
-            } => "nan_pixel",
-            Failure::BadPixel {
-                fault: PixelFault::Infinite,
-                ..
-            } => "infinite_pixel",
-            Failure::BadPixel {
-                fault: PixelFault::Negative,
-                ..
-            } => "negative_pixel",
+            Failure::BadPixel { fault: PixelFault::NotANumber, .. } => "nan_pixel",
+            Failure::BadPixel { fault: PixelFault::Infinite, .. } => "infinite_pixel",
+            Failure::BadPixel { fault: PixelFault::Negative, .. } => "negative_pixel",
             Failure::WrongLength { .. } => "wrong_length",
             Failure::UnequalShapes { .. } => "unequal_shapes",
             Failure::UnequalPixelSizes { .. } => "unequal_pixel_sizes",

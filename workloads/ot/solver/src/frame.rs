@@ -31,16 +31,9 @@ impl Frame {
     pub fn new(h_px: usize, w_px: usize, density: Vec<f64>) -> Result<Frame, Failure> {
         let shape = Shape::new(h_px, w_px);
         if density.len() != shape.n_px() {
-            return Err(Failure::WrongLength {
-                shape,
-                n_values: density.len(),
-            });
+            return Err(Failure::WrongLength { shape, n_values: density.len() });
         }
-        Ok(Frame {
-            shape,
-            density,
-            um_per_px: None,
-        })
+        Ok(Frame { shape, density, um_per_px: None })
     }
 
     /// The same frame with a known pixel width.
@@ -69,13 +62,7 @@ impl Frame {
             PixelFault::Negative
         };
         let (y_px, x_px) = (at / self.shape.w_px, at % self.shape.w_px);
-        Err(Failure::BadPixel {
-            side,
-            y_px,
-            x_px,
-            value,
-            fault,
-        })
+        Err(Failure::BadPixel { side, y_px, x_px, value, fault })
     }
 }
 
@@ -96,21 +83,13 @@ pub struct Pair {
 impl Pair {
     /// A pair of whole frames.
     pub fn new(source: impl Into<Arc<Frame>>, target: impl Into<Arc<Frame>>) -> Pair {
-        Pair {
-            source: source.into(),
-            target: target.into(),
-            cut: None,
-            self_cells: [None, None],
-        }
+        Pair { source: source.into(), target: target.into(), cut: None, self_cells: [None, None] }
     }
 
     /// The pair with cells that keep the self-transports of its two frames for other pairs. A cell
     /// belongs to the frame that is paired, whole or cut.
     pub fn with_self_cells(self, source: Arc<SelfCell>, target: Arc<SelfCell>) -> Pair {
-        Pair {
-            self_cells: [Some(source), Some(target)],
-            ..self
-        }
+        Pair { self_cells: [Some(source), Some(target)], ..self }
     }
 
     /// A pair of frames that were cut to the live box of this geometry. Only pixels in this box
@@ -121,9 +100,6 @@ impl Pair {
         target: impl Into<Arc<Frame>>,
         geometry: Geometry,
     ) -> Pair {
-        Pair {
-            cut: Some(geometry),
-            ..Pair::new(source, target)
-        }
+        Pair { cut: Some(geometry), ..Pair::new(source, target) }
     }
 }

@@ -49,8 +49,7 @@ pub struct Geometry {
 impl Geometry {
     /// Shape of the live box in work pixels.
     pub fn live_work(&self) -> Shape {
-        self.live
-            .map_or(Shape::new(0, 0), |live| pooled_shape(live.shape, self.pool))
+        self.live.map_or(Shape::new(0, 0), |live| pooled_shape(live.shape, self.pool))
     }
 
     /// Where the live box begins in a frame of this shape: the whole frame, or a frame that was cut
@@ -99,11 +98,7 @@ pub fn place_live(
     crop: &Crop,
     pool: usize,
 ) -> Result<Geometry, Failure> {
-    let whole = PixelBox {
-        y0_px: 0,
-        x0_px: 0,
-        shape: frame,
-    };
+    let whole = PixelBox { y0_px: 0, x0_px: 0, shape: frame };
     let cut = match (crop, live) {
         (Crop::Union { padding_px } | Crop::Bucketed { padding_px, .. }, Some(live)) => {
             grown(live, *padding_px, frame)
@@ -248,24 +243,15 @@ pub fn lift_potentials(solution: &Solution, source: &Frame, target: &Frame) -> O
         }
         all
     };
-    Some(Potentials {
-        f: laid(&potentials.f, source),
-        g: laid(&potentials.g, target),
-    })
+    Some(Potentials { f: laid(&potentials.f, source), g: laid(&potentials.g, target) })
 }
 
 fn grown(live: PixelBox, padding_px: usize, frame: Shape) -> PixelBox {
-    let (y0_px, x0_px) = (
-        live.y0_px.saturating_sub(padding_px),
-        live.x0_px.saturating_sub(padding_px),
-    );
+    let (y0_px, x0_px) =
+        (live.y0_px.saturating_sub(padding_px), live.x0_px.saturating_sub(padding_px));
     let y1_px = (live.y1_px() + padding_px).min(frame.h_px);
     let x1_px = (live.x1_px() + padding_px).min(frame.w_px);
-    PixelBox {
-        y0_px,
-        x0_px,
-        shape: Shape::new(y1_px - y0_px, x1_px - x0_px),
-    }
+    PixelBox { y0_px, x0_px, shape: Shape::new(y1_px - y0_px, x1_px - x0_px) }
 }
 
 fn pooled_shape(shape: Shape, pool: usize) -> Shape {
@@ -273,15 +259,9 @@ fn pooled_shape(shape: Shape, pool: usize) -> Shape {
 }
 
 fn smallest_bucket(shape: Shape, buckets: &[Shape]) -> Result<Shape, Failure> {
-    let fitting = buckets
-        .iter()
-        .filter(|b| b.holds(shape))
-        .min_by_key(|b| b.n_px());
+    let fitting = buckets.iter().filter(|b| b.holds(shape)).min_by_key(|b| b.n_px());
     fitting.copied().ok_or_else(|| {
         let largest = buckets.iter().copied().max_by_key(|b| b.n_px());
-        Failure::NoBucket {
-            shape,
-            largest: largest.unwrap_or(Shape::new(0, 0)),
-        }
+        Failure::NoBucket { shape, largest: largest.unwrap_or(Shape::new(0, 0)) }
     })
 }

@@ -37,11 +37,7 @@ const TOLERANCE_MIN: f64 = 1e-6;
 pub(crate) fn form(size: &Size, settings: &Settings) -> Option<swathe::Shape> {
     let shape = shape_of(&size.shape)?;
     let longest = shape.h_px.max(shape.w_px);
-    let Settings {
-        epsilon,
-        relaxation,
-        ..
-    } = *settings;
+    let Settings { epsilon, relaxation, .. } = *settings;
     // The longer side in cost units; at most one with the automatic scale.
     let length = match settings.coord_scale {
         CoordScale::Auto => 1.0,
@@ -65,11 +61,7 @@ pub(crate) fn form(size: &Size, settings: &Settings) -> Option<swathe::Shape> {
 pub(crate) fn need(size: &Size) -> Need {
     let shape = shape_of(&size.shape).unwrap_or(Shape::new(0, 0));
     let (lane_bytes, scratch_bytes) = device_bytes(shape);
-    Need {
-        lane_bytes,
-        scratch_bytes,
-        solution_bytes: 0,
-    }
+    Need { lane_bytes, scratch_bytes, solution_bytes: 0 }
 }
 
 /// Solves the pairs of one launch.
@@ -80,9 +72,8 @@ pub(crate) fn solve(
     pairs: &[&Pair],
     stop: &Stop,
 ) -> Result<Vec<Lane<Solution, Failure>>, GpuError> {
-    let padded = shape_of(&padded).ok_or_else(|| GpuError::Unsupported {
-        what: format!("lanes of {padded}"),
-    })?;
+    let padded = shape_of(&padded)
+        .ok_or_else(|| GpuError::Unsupported { what: format!("lanes of {padded}") })?;
     let mut waiting = Vec::new();
     let mut lanes: Vec<Option<Lane<Solution, Failure>>> = Vec::with_capacity(pairs.len());
     for (at, pair) in pairs.iter().enumerate() {

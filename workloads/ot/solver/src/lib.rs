@@ -29,14 +29,8 @@
 //! # Ok::<(), swathe_ot::Failure>(())
 //! ```
 
-#![allow(
-    clippy::needless_range_loop,
-    reason = "loops over sixteen lanes of several rows at once"
-)]
-#![allow(
-    clippy::neg_cmp_op_on_partial_ord,
-    reason = "a comparison with NaN must come out false"
-)]
+#![allow(clippy::needless_range_loop, reason = "loops over sixteen lanes of several rows at once")]
+#![allow(clippy::neg_cmp_op_on_partial_ord, reason = "a comparison with NaN must come out false")]
 
 mod affine;
 mod anderson;

@@ -85,14 +85,12 @@ impl Grid {
         let from_b = self.logs(g, &self.b, eps);
         let sums = self.log_sum(&from_b, eps);
         let log_ra = self.log_reference(&self.a);
-        let mu: Vec<f64> = (0..shape.n_px())
-            .map(|p| (f[p] / eps + log_ra[p] + sums[p]).exp())
-            .collect();
+        let mu: Vec<f64> =
+            (0..shape.n_px()).map(|p| (f[p] / eps + log_ra[p] + sums[p]).exp()).collect();
         let sums_b = self.log_sum(&self.logs(f, &self.a, eps), eps);
         let log_rb = self.log_reference(&self.b);
-        let nu: Vec<f64> = (0..shape.n_px())
-            .map(|q| (g[q] / eps + log_rb[q] + sums_b[q]).exp())
-            .collect();
+        let nu: Vec<f64> =
+            (0..shape.n_px()).map(|q| (g[q] / eps + log_rb[q] + sums_b[q]).exp()).collect();
         let weighted = |weight: &dyn Fn(f64, f64) -> f64| -> Vec<f64> {
             let logs: Vec<f64> = (0..shape.n_px())
                 .map(|q| {
@@ -120,15 +118,7 @@ impl Grid {
         let residual = self.residual(f, g, &mu, &nu);
         let cost = cost_map.iter().sum();
         let objective = self.objective(f, g, &mu, &nu);
-        Evaluation {
-            mu,
-            nu,
-            residual,
-            cost,
-            objective,
-            velocity_yx_px,
-            cost_map,
-        }
+        Evaluation { mu, nu, residual, cost, objective, velocity_yx_px, cost_map }
     }
 
     /// The residual of a pair of potentials, without the other figures.
@@ -136,11 +126,7 @@ impl Grid {
         let eps = self.epsilon;
         let marginal = |potential: &[f64], m: &[f64], other: &[f64], other_m: &[f64]| -> Vec<f64> {
             let sums = self.log_sum(&self.logs(other, other_m, eps), eps);
-            self.logs(potential, m, eps)
-                .iter()
-                .zip(&sums)
-                .map(|(l, s)| (l + s).exp())
-                .collect()
+            self.logs(potential, m, eps).iter().zip(&sums).map(|(l, s)| (l + s).exp()).collect()
         };
         let mu = marginal(f, &self.a, g, &self.b);
         let nu = marginal(g, &self.b, f, &self.a);
@@ -184,10 +170,7 @@ impl Grid {
         let (src, tgt) = (live(&self.a), live(&self.b));
         let (n, m) = (src.len(), tgt.len());
         let place = |p: usize| {
-            (
-                (p / self.shape.w_px) as f64 * self.scale,
-                (p % self.shape.w_px) as f64 * self.scale,
-            )
+            ((p / self.shape.w_px) as f64 * self.scale, (p % self.shape.w_px) as f64 * self.scale)
         };
         let dense = Dense {
             a: src.iter().map(|p| self.a[*p]).collect(),
@@ -222,11 +205,7 @@ impl Grid {
         for (j, q) in tgt.iter().enumerate() {
             g[*q] = duals[n + j];
         }
-        let residual = dense
-            .gradient(&duals, eps)
-            .iter()
-            .map(|v| v.abs())
-            .sum::<f64>()
+        let residual = dense.gradient(&duals, eps).iter().map(|v| v.abs()).sum::<f64>()
             / self.a.iter().sum::<f64>().min(self.b.iter().sum());
         Duals { f, g, residual }
     }
@@ -242,11 +221,7 @@ impl Grid {
 
     fn logs(&self, potential: &[f64], m: &[f64], eps: f64) -> Vec<f64> {
         let reference = self.log_reference(m);
-        potential
-            .iter()
-            .zip(&reference)
-            .map(|(p, r)| p / eps + r)
-            .collect()
+        potential.iter().zip(&reference).map(|(p, r)| p / eps + r).collect()
     }
 
     /// to ← τε·(log target density − log-sum-exp of `from`).
@@ -300,13 +275,7 @@ impl Grid {
                     .iter()
                     .zip(marginal)
                     .filter(|(m, _)| **m > 0.0)
-                    .map(|(m, v)| {
-                        if *v > 0.0 {
-                            v * (v / m).ln() - v + m
-                        } else {
-                            *m
-                        }
-                    })
+                    .map(|(m, v)| if *v > 0.0 { v * (v / m).ln() - v + m } else { *m })
                     .sum();
                 value += relaxation * divergence;
             }
@@ -325,10 +294,7 @@ impl Grid {
                 *out = if most == f64::NEG_INFINITY {
                     most
                 } else {
-                    most + (0..input.len())
-                        .map(|j| (at(j) - most).exp())
-                        .sum::<f64>()
-                        .ln()
+                    most + (0..input.len()).map(|j| (at(j) - most).exp()).sum::<f64>().ln()
                 };
             }
         };
@@ -361,11 +327,7 @@ fn soft_min(potential: &[f64], m: &[f64], rho: f64) -> f64 {
 
 /// τ = ρ/(ρ + ε).
 fn tau(relaxation: f64, eps: f64) -> f64 {
-    if relaxation.is_finite() {
-        relaxation / (relaxation + eps)
-    } else {
-        1.0
-    }
+    if relaxation.is_finite() { relaxation / (relaxation + eps) } else { 1.0 }
 }
 
 fn shift_live(potential: &mut [f64], m: &[f64], shift: f64) {
@@ -391,11 +353,7 @@ impl Dense {
         let mut plan = vec![0.0; n * m];
         for i in 0..n {
             for j in 0..m {
-                let reference = if self.counting {
-                    1.0
-                } else {
-                    self.a[i] * self.b[j]
-                };
+                let reference = if self.counting { 1.0 } else { self.a[i] * self.b[j] };
                 plan[i * m + j] =
                     reference * ((duals[i] + duals[n + j] - self.cost[i * m + j]) / eps).exp();
             }
@@ -410,9 +368,7 @@ impl Dense {
 
     fn targets(&self, duals: &[f64]) -> Vec<f64> {
         let masses = self.a.iter().chain(&self.b).zip(duals).enumerate();
-        masses
-            .map(|(k, (m, d))| m * (-d / self.price(k)).exp())
-            .collect()
+        masses.map(|(k, (m, d))| m * (-d / self.price(k)).exp()).collect()
     }
 
     /// Gradient of the dual: target marginals minus those of the plan.
@@ -510,11 +466,7 @@ impl Dense {
             );
             let mut length = 1.0;
             loop {
-                let next: Vec<f64> = duals
-                    .iter()
-                    .zip(&step)
-                    .map(|(d, s)| d + length * s)
-                    .collect();
+                let next: Vec<f64> = duals.iter().zip(&step).map(|(d, s)| d + length * s).collect();
                 let value = self.value(&next, eps);
                 // Near the maximum the value is constant up to rounding, so the gradient decides.
                 let flat = slope.abs() < 1e-13 * (1.0 + before.abs());

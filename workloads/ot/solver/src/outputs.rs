@@ -30,11 +30,7 @@ pub(crate) enum Maps {
 impl Maps {
     /// The maps that the settings ask for.
     pub(crate) fn of(settings: &Settings) -> Maps {
-        if settings.fields {
-            Maps::All
-        } else {
-            Maps::None
-        }
+        if settings.fields { Maps::All } else { Maps::None }
     }
 }
 
@@ -47,26 +43,12 @@ pub(crate) fn outputs(
     scratch: &mut Scratch,
     watch: &StopLatch<'_>,
 ) -> Result<Solution, Failure> {
-    let Scratch {
-        path,
-        pyramid,
-        state,
-        single,
-        double,
-    } = scratch;
+    let Scratch { path, pyramid, state, single, double } = scratch;
     let level = &pyramid.levels()[0];
     let (a, b) = (&level.source, &level.target);
     let n_rows = (a.n_blocks * b.n_lanes).max(b.n_blocks * a.n_lanes);
     // The descent is over, so the memory of its history and images is reused here.
-    let State {
-        phi,
-        panels,
-        anderson,
-        best_image,
-        image_before,
-        residuals,
-        ..
-    } = state;
+    let State { phi, panels, anderson, best_image, image_before, residuals, .. } = state;
     let at = (*path, problem, settings, maps, descent, level);
     let solution = if descent.used_f64 {
         for panel in [&mut *best_image, &mut *image_before] {
@@ -78,21 +60,11 @@ pub(crate) fn outputs(
         measure(at, phi, panels, single, [mean, square], watch)
     };
     let mass = problem.mass_a.min(problem.mass_b);
-    Ok(Solution {
-        residuals: residuals.scaled(problem.plan_scale, mass),
-        ..solution?
-    })
+    Ok(Solution { residuals: residuals.scaled(problem.plan_scale, mass), ..solution? })
 }
 
 /// The inputs of [`measure`] that are the same for both number types.
-type Place<'a> = (
-    Simd,
-    &'a Problem,
-    &'a Settings,
-    Maps,
-    &'a Descent,
-    &'a Level,
-);
+type Place<'a> = (Simd, &'a Problem, &'a Settings, Maps, &'a Descent, &'a Level);
 
 fn measure<T: Real>(
     (path, problem, settings, maps, descent, level): Place<'_>,
@@ -111,47 +83,26 @@ fn measure<T: Real>(
     let n_px = problem.shape.n_px();
     let w_px = problem.shape.w_px;
     let map = || {
-        if maps == Maps::All {
-            vec![f64::NAN; n_px]
-        } else {
-            Vec::new()
-        }
+        if maps == Maps::All { vec![f64::NAN; n_px] } else { Vec::new() }
     };
     let mut fields = Fields {
-        velocity_yx_px: if maps != Maps::None {
-            vec![[f64::NAN; 2]; n_px]
-        } else {
-            Vec::new()
-        },
+        velocity_yx_px: if maps != Maps::None { vec![[f64::NAN; 2]; n_px] } else { Vec::new() },
         velocity_raw_yx_px: Vec::new(),
         created: map(),
         destroyed: map(),
         cost_map: map(),
-        target_cost_map: if settings.target_cost {
-            map()
-        } else {
-            Vec::new()
-        },
+        target_cost_map: if settings.target_cost { map() } else { Vec::new() },
     };
     let zeros = || {
-        if settings.potentials {
-            vec![0.0; n_px]
-        } else {
-            Vec::new()
-        }
+        if settings.potentials { vec![0.0; n_px] } else { Vec::new() }
     };
-    let mut potentials = Potentials {
-        f: zeros(),
-        g: zeros(),
-    };
+    let mut potentials = Potentials { f: zeros(), g: zeros() };
     let bits = problem.epsilon * LN_2;
     let pool = settings.pool as f64;
     let (scale, px2) = (problem.plan_scale, problem.work_px * problem.work_px);
     let log_scale = scale.log2();
-    let (mut source, mut target) = (
-        Account::new(scale / problem.mass_a),
-        Account::new(scale / problem.mass_b),
-    );
+    let (mut source, mut target) =
+        (Account::new(scale / problem.mass_a), Account::new(scale / problem.mass_b));
     let mut cost = 0.0;
     let [shift, shift_tgt] = problem.potential_shifts();
     let lean_at = |lean: Option<&[Row<f64>]>, row: usize, lane: usize| {
@@ -245,20 +196,9 @@ fn measure<T: Real>(
     // γ is exact for φ, so the second marginal is the relaxed target mass.
     for block in 0..b.n_blocks {
         let rows = b.rows_of(block);
-        let (mass, lean) = (
-            &b.mass[rows.clone()],
-            b.lean().map(|lean| &lean[rows.clone()]),
-        );
+        let (mass, lean) = (&b.mass[rows.clone()], b.lean().map(|lean| &lean[rows.clone()]));
         let gammas = &gamma[rows.clone()];
-        relaxed_mass(
-            path,
-            mass,
-            gammas,
-            lean,
-            regime.ratio_tgt,
-            log_scale,
-            &mut marginals,
-        );
+        relaxed_mass(path, mass, gammas, lean, regime.ratio_tgt, log_scale, &mut marginals);
         b.for_live_in(block, |row, lane, y, x| {
             let at = y * w_px + x;
             let leaning = gamma[row][lane] + lean_at(b.lean(), row, lane);
@@ -316,11 +256,7 @@ fn measure<T: Real>(
     gap += (objective - dual_objective).max(0.0);
     let coupling = links(problem, settings, level, phi, gamma, regime, watch)?;
     Ok(Solution {
-        status: if descent.converged {
-            Status::Converged
-        } else {
-            Status::MaxIterations
-        },
+        status: if descent.converged { Status::Converged } else { Status::MaxIterations },
         iterations: descent.iterations,
         iterations_coarse: descent.iterations_coarse,
         residual: descent.residual * scale / problem.mass_a.min(problem.mass_b),
@@ -406,10 +342,7 @@ struct Account {
 
 impl Account {
     fn new(scale: f64) -> Account {
-        Account {
-            log_scale: scale.ln(),
-            ..Account::default()
-        }
+        Account { log_scale: scale.ln(), ..Account::default() }
     }
 
     /// `log_ratio` is log2 of the marginal per mass of the unit problem.

@@ -49,10 +49,7 @@ pub(crate) fn prepare(pair: &Pair, settings: &Settings) -> Result<Problem, Failu
     if let (Some(source_um), Some(target_um)) = (source.um_per_px, target.um_per_px)
         && source_um != target_um
     {
-        return Err(Failure::UnequalPixelSizes {
-            source_um,
-            target_um,
-        });
+        return Err(Failure::UnequalPixelSizes { source_um, target_um });
     }
     source.check(Side::Source)?;
     target.check(Side::Target)?;
@@ -77,11 +74,7 @@ pub(crate) fn prepare(pair: &Pair, settings: &Settings) -> Result<Problem, Failu
         None => place(source, target, &settings.crop, settings.pool)?,
     };
     let unit = |mass: f64| {
-        if settings.normalize && mass > 0.0 {
-            1.0
-        } else {
-            mass
-        }
+        if settings.normalize && mass > 0.0 { 1.0 } else { mass }
     };
     let (mass_a, mass_b) = (unit(mass_src), unit(mass_tgt));
     let plan_scale = if both_live {

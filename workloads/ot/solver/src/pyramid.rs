@@ -87,10 +87,9 @@ impl Pyramid {
             let (measure_a, measure_b) = match (counting, finest) {
                 (false, _) => (ReferenceMass::Mass, ReferenceMass::Mass),
                 (true, true) => (ReferenceMass::One, ReferenceMass::One),
-                (true, false) => (
-                    ReferenceMass::Count(&count_a[..n_px]),
-                    ReferenceMass::Count(&count_b[..n_px]),
-                ),
+                (true, false) => {
+                    (ReferenceMass::Count(&count_a[..n_px]), ReferenceMass::Count(&count_b[..n_px]))
+                }
             };
             level.source.set(&a[..n_px], measure_a, shape, true);
             level.target.set(&b[..n_px], measure_b, shape, false);
@@ -134,10 +133,7 @@ impl Pyramid {
 
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        let sides = self
-            .levels
-            .iter()
-            .map(|l| l.source.bytes() + l.target.bytes());
+        let sides = self.levels.iter().map(|l| l.source.bytes() + l.target.bytes());
         sides.sum()
     }
 }

@@ -105,13 +105,7 @@ impl Residuals {
 
 impl Default for Residuals {
     fn default() -> Residuals {
-        Residuals {
-            points: Vec::new(),
-            step: 1,
-            n_sweeps: 0,
-            n_before: 0,
-            last: 0.0,
-        }
+        Residuals { points: Vec::new(), step: 1, n_sweeps: 0, n_before: 0, last: 0.0 }
     }
 }
 

@@ -92,9 +92,7 @@ pub struct Need {
 impl Need {
     /// The sum of all three.
     pub fn total_bytes(&self) -> usize {
-        self.scratch_bytes
-            .saturating_add(self.pair_bytes)
-            .saturating_add(self.solution_bytes)
+        self.scratch_bytes.saturating_add(self.pair_bytes).saturating_add(self.solution_bytes)
     }
 }
 
@@ -146,11 +144,8 @@ pub fn need(live: Shape, settings: &Settings) -> Need {
     } else {
         0
     };
-    let bar = if debiased && settings.error_bar && settings.fields {
-        error_bar_bytes(live)
-    } else {
-        0
-    };
+    let bar =
+        if debiased && settings.error_bar && settings.fields { error_bar_bytes(live) } else { 0 };
     let (links, listing) = coupling_bytes(n_px, settings);
     Need {
         scratch_bytes: sides
@@ -169,10 +164,7 @@ pub fn need(live: Shape, settings: &Settings) -> Need {
 
 /// Rows of a panel of the source and of the target.
 fn panel_rows(shape: Shape) -> (usize, usize) {
-    (
-        shape.w_px.div_ceil(LANES) * shape.h_px,
-        shape.h_px.div_ceil(LANES) * shape.w_px,
-    )
+    (shape.w_px.div_ceil(LANES) * shape.h_px, shape.h_px.div_ceil(LANES) * shape.w_px)
 }
 
 /// Bytes of kernels and tiles for lines of at most `line` pixels and numbers of `number` bytes.

@@ -105,14 +105,7 @@ pub(crate) fn solve_self(
     };
     let problem = prepare(&pair, &settings)?;
     let descent = settle(&problem, &pair, &settings, scratch, watch)?;
-    let solution = outputs(
-        &problem,
-        &settings,
-        Maps::Velocity,
-        &descent,
-        scratch,
-        watch,
-    )?;
+    let solution = outputs(&problem, &settings, Maps::Velocity, &descent, scratch, watch)?;
     let velocity = solution.fields.map_or(Vec::new(), |f| f.velocity_yx_px);
     let narrow = |v: &[f64; 2]| v.map(|v| v as f32);
     Ok(Some(SelfTransport {
@@ -183,22 +176,9 @@ fn own_geometry(frame: &Frame, geometry: &Geometry) -> Option<Geometry> {
     let y0_px = y_px - (y_px - shared.y0_px) % geometry.pool;
     let x0_px = x_px - (x_px - shared.x0_px) % geometry.pool;
     let shape = Shape::new(own.shape.h_px + y_px - y0_px, own.shape.w_px + x_px - x0_px);
-    let live = PixelBox {
-        y0_px,
-        x0_px,
-        shape,
-    };
-    let own = Geometry {
-        crop: live,
-        live: Some(live),
-        pad_y_px: 0,
-        pad_x_px: 0,
-        ..*geometry
-    };
-    Some(Geometry {
-        work: own.live_work(),
-        ..own
-    })
+    let live = PixelBox { y0_px, x0_px, shape };
+    let own = Geometry { crop: live, live: Some(live), pad_y_px: 0, pad_x_px: 0, ..*geometry };
+    Some(Geometry { work: own.live_work(), ..own })
 }
 
 /// The part of a frame inside a box of the original frame.
@@ -209,9 +189,5 @@ fn cut_out(frame: &Frame, geometry: &Geometry, at: PixelBox) -> Frame {
         let start = y * frame.shape.w_px + at.x0_px - x0;
         density.extend_from_slice(&frame.density[start..start + at.shape.w_px]);
     }
-    Frame {
-        shape: at.shape,
-        density,
-        um_per_px: frame.um_per_px,
-    }
+    Frame { shape: at.shape, density, um_per_px: frame.um_per_px }
 }

@@ -83,10 +83,7 @@ impl Default for Settings {
 impl Settings {
     /// The prices ρ of source and target.
     pub fn relaxations(&self) -> [f64; 2] {
-        [
-            self.relaxation,
-            self.relaxation_tgt.unwrap_or(self.relaxation),
-        ]
+        [self.relaxation, self.relaxation_tgt.unwrap_or(self.relaxation)]
     }
 
     /// The price for both sides of a self-transport, which is symmetric: the harmonic mean.
@@ -127,11 +124,9 @@ impl Settings {
         }
         match self.coupling {
             Coupling::TopK(0) => bad("coupling", 0.0, "topk must be at least 1"),
-            Coupling::Threshold(mass) if !(mass > 0.0 && mass.is_finite()) => bad(
-                "coupling",
-                mass,
-                "the threshold must be positive and finite",
-            ),
+            Coupling::Threshold(mass) if !(mass > 0.0 && mass.is_finite()) => {
+                bad("coupling", mass, "the threshold must be positive and finite")
+            }
             _ => Ok(()),
         }
     }

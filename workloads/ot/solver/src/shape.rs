@@ -64,15 +64,8 @@ impl PixelBox {
     /// The smallest box that contains both boxes.
     pub fn union(self, other: PixelBox) -> PixelBox {
         let (y0_px, x0_px) = (self.y0_px.min(other.y0_px), self.x0_px.min(other.x0_px));
-        let (y1_px, x1_px) = (
-            self.y1_px().max(other.y1_px()),
-            self.x1_px().max(other.x1_px()),
-        );
-        PixelBox {
-            y0_px,
-            x0_px,
-            shape: Shape::new(y1_px - y0_px, x1_px - x0_px),
-        }
+        let (y1_px, x1_px) = (self.y1_px().max(other.y1_px()), self.x1_px().max(other.x1_px()));
+        PixelBox { y0_px, x0_px, shape: Shape::new(y1_px - y0_px, x1_px - x0_px) }
     }
 
     /// The tight box around the positive pixels of a row-major image, if there are any.

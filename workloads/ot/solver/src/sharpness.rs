@@ -70,11 +70,7 @@ pub fn blurring(solution: &Solution, source: &Frame) -> Option<Blurring> {
     lengths.sort_unstable_by(f64::total_cmp);
     let median = lengths.get(lengths.len() / 2)?;
     let width = affine_fit(solution, source).map_or(f64::NAN, |fit| fit.width_px);
-    Some(Blurring {
-        blur_px,
-        per_displacement: blur_px / median,
-        per_width: blur_px / width,
-    })
+    Some(Blurring { blur_px, per_displacement: blur_px / median, per_width: blur_px / width })
 }
 
 #[cfg(test)]
@@ -84,10 +80,7 @@ mod tests {
 
     /// The same from the plan itself, entry by entry.
     fn blur_of_plan(pair: &Pair, settings: &Settings) -> f64 {
-        let settings = Settings {
-            coupling: Coupling::TopK(100_000),
-            ..settings.clone()
-        };
+        let settings = Settings { coupling: Coupling::TopK(100_000), ..settings.clone() };
         let solution = solve(pair, &settings).unwrap();
         let w_px = pair.source.shape.w_px;
         let mut sums = vec![[0.0; 4]; pair.source.shape.n_px()];
@@ -100,9 +93,7 @@ mod tests {
             }
         }
         let live = sums.iter().filter(|sum| sum[0] > 0.0);
-        let spread: f64 = live
-            .map(|[m, y, x, square]| square - (y * y + x * x) / m)
-            .sum();
+        let spread: f64 = live.map(|[m, y, x, square]| square - (y * y + x * x) / m).sum();
         let total: f64 = sums.iter().map(|sum| sum[0]).sum();
         (spread / total).sqrt()
     }
@@ -120,10 +111,8 @@ mod tests {
                 ..Settings::default()
             };
             let solution = solve(&pair, &settings).unwrap();
-            let (blur, want) = (
-                blur_px(&solution, &pair.source).unwrap(),
-                blur_of_plan(&pair, &settings),
-            );
+            let (blur, want) =
+                (blur_px(&solution, &pair.source).unwrap(), blur_of_plan(&pair, &settings));
             assert!((blur - want).abs() < 1e-4 * want, "{blur} {want}");
         }
     }
@@ -133,16 +122,11 @@ mod tests {
         // A disc of radius 12 that moves by 4 px.
         let disc = |cx: f64| {
             let inside = |p: usize| ((p / 64) as f64 - 32.0).hypot((p % 64) as f64 - cx) < 12.0;
-            let density = (0..64 * 64)
-                .map(|p| f64::from(u8::from(inside(p))))
-                .collect();
+            let density = (0..64 * 64).map(|p| f64::from(u8::from(inside(p)))).collect();
             Frame::new(64, 64, density).unwrap()
         };
         let pair = Pair::new(disc(30.0), disc(34.0));
-        let settings = Settings {
-            relaxation: 10.0,
-            ..Settings::default()
-        };
+        let settings = Settings { relaxation: 10.0, ..Settings::default() };
         let solution = solve(&pair, &settings).unwrap();
         let found = blurring(&solution, &pair.source).unwrap();
         assert!((found.blur_px - 1.9).abs() < 0.2, "{found:?}");

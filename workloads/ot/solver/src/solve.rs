@@ -59,9 +59,8 @@ pub(crate) fn solve_watched(
     if problem.mass_src <= 0.0 || problem.mass_tgt <= 0.0 {
         return Ok(empty_outputs(&problem, pair, settings));
     }
-    let descent = swathe::timed("anneal", || {
-        descend(&problem, pair, settings, None, scratch, watch)
-    })?;
+    let descent =
+        swathe::timed("anneal", || descend(&problem, pair, settings, None, scratch, watch))?;
     finish(&problem, pair, settings, &descent, scratch, watch)
 }
 
@@ -75,14 +74,7 @@ pub(crate) fn finish(
     watch: &StopLatch<'_>,
 ) -> Result<Solution, Failure> {
     let solution = swathe::timed("outputs", || {
-        outputs(
-            problem,
-            settings,
-            Maps::of(settings),
-            descent,
-            scratch,
-            watch,
-        )
+        outputs(problem, settings, Maps::of(settings), descent, scratch, watch)
     })?;
     if settings.raw_velocity {
         return Ok(solution);
@@ -92,13 +84,9 @@ pub(crate) fn finish(
     if !settings.error_bar {
         return Ok(solution);
     }
-    let error_bar = swathe::timed("error bar", || {
-        error_bar(&solution, pair, settings, scratch, watch)
-    })?;
-    Ok(Solution {
-        error_bar,
-        ..solution
-    })
+    let error_bar =
+        swathe::timed("error bar", || error_bar(&solution, pair, settings, scratch, watch))?;
+    Ok(Solution { error_bar, ..solution })
 }
 
 /// Solves many pairs on all cores. Each pair has its own result, in input order, with the same bits
@@ -115,9 +103,7 @@ pub(crate) fn finish(
 /// # Ok::<(), swathe_ot::Failure>(())
 /// ```
 pub fn solve_all(pairs: &[Pair], settings: &Settings) -> Vec<Result<Solution, Failure>> {
-    let n_threads = std::thread::available_parallelism()
-        .map_or(1, |n| n.get())
-        .min(pairs.len());
+    let n_threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(pairs.len());
     let next = AtomicUsize::new(0);
     let work = || {
         let mut scratch = Scratch::new();

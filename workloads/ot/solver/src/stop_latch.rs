@@ -11,10 +11,7 @@ pub(crate) struct StopLatch<'a> {
 
 impl<'a> StopLatch<'a> {
     pub(crate) fn new(stop: &'a dyn Fn() -> bool) -> StopLatch<'a> {
-        StopLatch {
-            stop,
-            is_stopped: Cell::new(false),
-        }
+        StopLatch { stop, is_stopped: Cell::new(false) }
     }
 
     /// Polls the request. Called between blocks of lines, every few hundred microseconds.
@@ -27,10 +24,6 @@ impl<'a> StopLatch<'a> {
 
     /// Fails if a poll has seen a stop request. Does not poll itself.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        if self.is_stopped.get() {
-            Err(Failure::Stopped)
-        } else {
-            Ok(())
-        }
+        if self.is_stopped.get() { Err(Failure::Stopped) } else { Ok(()) }
     }
 }

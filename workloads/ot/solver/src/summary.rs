@@ -70,20 +70,13 @@ pub fn summarise(solution: &Solution) -> Option<Summary> {
     let px = solution.geometry.pool as f64;
     let at = |y: isize, x: isize, axis: usize| {
         let inside = (0..h as isize).contains(&y) && (0..w as isize).contains(&x);
-        if inside {
-            velocity[y as usize * w + x as usize][axis]
-        } else {
-            f64::NAN
-        }
+        if inside { velocity[y as usize * w + x as usize][axis] } else { f64::NAN }
     };
     // Central differences; one-sided at the rim of the support.
     let slope = |y: usize, x: usize, axis: usize, dy: isize, dx: isize| {
         let (y, x) = (y as isize, x as isize);
-        let (before, here, after) = (
-            at(y - dy, x - dx, axis),
-            at(y, x, axis),
-            at(y + dy, x + dx, axis),
-        );
+        let (before, here, after) =
+            (at(y - dy, x - dx, axis), at(y, x, axis), at(y + dy, x + dx, axis));
         match (before.is_nan(), after.is_nan()) {
             (false, false) => (after - before) / (2.0 * px),
             (true, false) => (after - here) / px,
@@ -151,15 +144,7 @@ fn band_energies(coefficients: &[f64], bands: &[u8]) -> [f64; N_BANDS] {
 fn spread(mut values: Vec<f64>) -> Spread {
     let nan = f64::NAN;
     if values.is_empty() {
-        return Spread {
-            mean: nan,
-            std: nan,
-            p50: nan,
-            p90: nan,
-            p95: nan,
-            max: nan,
-            min: nan,
-        };
+        return Spread { mean: nan, std: nan, p50: nan, p90: nan, p95: nan, max: nan, min: nan };
     }
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;

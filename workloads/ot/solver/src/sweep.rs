@@ -30,13 +30,7 @@ impl Regime {
                 (1.0, 0.0)
             }
         });
-        Regime {
-            epsilon,
-            tau,
-            ratio,
-            tau_tgt,
-            ratio_tgt,
-        }
+        Regime { epsilon, tau, ratio, tau_tgt, ratio_tgt }
     }
 
     /// Bits per px² of a level whose pixels are `px` wide.
@@ -83,11 +77,7 @@ where
     Blur<T>: Default,
 {
     fn default() -> Engine<T> {
-        Engine {
-            there: Blur::default(),
-            back: Blur::default(),
-            scratch: BlurScratch::default(),
-        }
+        Engine { there: Blur::default(), back: Blur::default(), scratch: BlurScratch::default() }
     }
 }
 
@@ -115,17 +105,7 @@ pub(crate) fn half_sweep<T: Real>(
     let (a, b) = (&level.source, &level.target);
     let SweepPanels { gamma, between, .. } = panels;
     let scratch = &mut engine.scratch;
-    blur(
-        path,
-        &engine.there,
-        a,
-        b,
-        phi,
-        gamma,
-        scratch,
-        between,
-        watch,
-    );
+    blur(path, &engine.there, a, b, phi, gamma, scratch, between, watch);
     potential_of_sums(path, gamma, &b.log_mass, b.lean(), regime.tau_tgt)
 }
 
@@ -143,29 +123,13 @@ pub(crate) fn sweep<T: Real>(
 ) -> f64 {
     let (a, b) = (&level.source, &level.target);
     let least_b = half_sweep(path, level, regime, phi, panels, engine, watch);
-    let SweepPanels {
-        image,
-        gamma,
-        between,
-    } = panels;
+    let SweepPanels { image, gamma, between } = panels;
     let scratch = &mut engine.scratch;
-    blur(
-        path,
-        &engine.back,
-        b,
-        a,
-        gamma,
-        image,
-        scratch,
-        between,
-        watch,
-    );
+    blur(path, &engine.back, b, a, gamma, image, scratch, between, watch);
     let (lean_a, lean_b) = (a.lean(), b.lean());
     let (residual, least_a) =
         image_and_residual::<T>(path, phi, image, &a.mass, &a.log_mass, lean_a, regime);
-    let Regime {
-        ratio, ratio_tgt, ..
-    } = regime;
+    let Regime { ratio, ratio_tgt, .. } = regime;
     if ratio > 0.0 || ratio_tgt > 0.0 {
         // The best common shift of the two potentials, in closed form. Only φ is shifted: the next
         // sweep computes γ from φ.

@@ -37,19 +37,9 @@ pub(crate) fn settle(
     scratch: &mut Scratch,
     watch: &StopLatch<'_>,
 ) -> Result<Descent, Failure> {
-    let Scratch {
-        path,
-        pyramid,
-        state,
-        single,
-        double,
-    } = scratch;
-    let lent = [
-        &mut state.best_image,
-        &mut state.image_before,
-        &mut state.phi,
-        &mut state.panels.image,
-    ];
+    let Scratch { path, pyramid, state, single, double } = scratch;
+    let lent =
+        [&mut state.best_image, &mut state.image_before, &mut state.phi, &mut state.panels.image];
     pyramid.set_finest(problem, pair, lent);
     let level = &pyramid.levels()[0];
     let regime = Regime::new(problem.epsilon, problem.relaxations);
@@ -74,10 +64,7 @@ pub(crate) fn settle(
         return Ok(first);
     }
     let second = iterate(*path, level, regime, goal, n_left, state, double, watch)?;
-    Ok(Descent {
-        iterations: first.iterations + second.iterations,
-        ..second
-    })
+    Ok(Descent { iterations: first.iterations + second.iterations, ..second })
 }
 
 /// The first iterate: half the image of zero. Where the mass varies little within the blur this is
@@ -114,14 +101,7 @@ fn iterate<T: Real>(
     watch: &StopLatch<'_>,
 ) -> Result<Descent, Failure> {
     engine.set(path, level, regime, false);
-    let State {
-        phi,
-        panels,
-        anderson,
-        best_image,
-        image_before,
-        ..
-    } = state;
+    let State { phi, panels, anderson, best_image, image_before, .. } = state;
     panels.resize(level);
     let side = &level.source;
     let n_rows = side.n_rows();

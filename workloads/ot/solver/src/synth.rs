@@ -21,11 +21,7 @@ pub struct Change {
 
 impl Default for Change {
     fn default() -> Change {
-        Change {
-            shift: 0.03,
-            growth: 1.05,
-            turn: 0.05,
-        }
+        Change { shift: 0.03, growth: 1.05, turn: 0.05 }
     }
 }
 
@@ -39,10 +35,7 @@ impl Default for Change {
 pub fn embryo_pair(shape: Shape, seed: u64, change: Change) -> Pair {
     let mut dice = Rng::new(seed);
     let (h, w) = (shape.h_px as f64, shape.w_px as f64);
-    let (ry, rx) = (
-        0.30 * h * dice.between(0.9, 1.1),
-        0.36 * w * dice.between(0.9, 1.1),
-    );
+    let (ry, rx) = (0.30 * h * dice.between(0.9, 1.1), 0.36 * w * dice.between(0.9, 1.1));
     let angle = dice.between(-0.15, 0.15);
     let outline = Outline::roll(&mut dice);
     let towards = dice.between(0.0, TAU);
@@ -51,14 +44,7 @@ pub fn embryo_pair(shape: Shape, seed: u64, change: Change) -> Pair {
     for harmonic in &mut bent.harmonics {
         harmonic.0 += dice.between(-0.01, 0.01);
     }
-    let source = Blob {
-        cy: h / 2.0,
-        cx: w / 2.0,
-        ry,
-        rx,
-        angle,
-        outline,
-    };
+    let source = Blob { cy: h / 2.0, cx: w / 2.0, ry, rx, angle, outline };
     let target = Blob {
         cy: h / 2.0 + 0.6 * far * towards.sin(),
         cx: w / 2.0 + far * towards.cos(),
@@ -95,19 +81,12 @@ impl Blob {
         for y in 0..shape.h_px {
             for x in 0..shape.w_px {
                 let (dy, dx) = (y as f64 - self.cy, x as f64 - self.cx);
-                let (u, v) = (
-                    (cos * dx + sin * dy) / self.rx,
-                    (cos * dy - sin * dx) / self.ry,
-                );
+                let (u, v) = ((cos * dx + sin * dy) / self.rx, (cos * dy - sin * dx) / self.ry);
                 let r = self.outline.radius(v.atan2(u));
                 density.push(f64::from(u8::from(u * u + v * v <= r * r)));
             }
         }
-        Frame {
-            shape,
-            density,
-            um_per_px: None,
-        }
+        Frame { shape, density, um_per_px: None }
     }
 }
 
@@ -130,9 +109,7 @@ impl Outline {
 
     fn radius(&self, angle: f64) -> f64 {
         let waves = self.harmonics.iter().enumerate();
-        1.0 + waves
-            .map(|(k, (a, p))| a * ((k as f64 + 2.0) * angle + p).cos())
-            .sum::<f64>()
+        1.0 + waves.map(|(k, (a, p))| a * ((k as f64 + 2.0) * angle + p).cos()).sum::<f64>()
     }
 }
 

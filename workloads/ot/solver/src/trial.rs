@@ -256,15 +256,9 @@ pub fn choose(rows: &[TrialRow], is_good: impl Fn(&TrialRow) -> bool) -> Option<
     let mut choice: Option<Choice> = None;
     for row in rows.iter().rev().filter(|row| row.is_converged()) {
         if !is_good(row) {
-            return choice.or(Some(Choice {
-                row: *row,
-                is_good: false,
-            }));
+            return choice.or(Some(Choice { row: *row, is_good: false }));
         }
-        choice = Some(Choice {
-            row: *row,
-            is_good: true,
-        });
+        choice = Some(Choice { row: *row, is_good: true });
     }
     choice
 }
@@ -279,10 +273,7 @@ mod tests {
         let mut scratch = Scratch::new();
         let mut figures = Vec::new();
         for pair in pairs {
-            let trial = Trial {
-                pair: pair.clone(),
-                steps: steps.to_vec(),
-            };
+            let trial = Trial { pair: pair.clone(), steps: steps.to_vec() };
             let solved = trials.solve(&trial, &mut scratch, &mut (), &Stop::new());
             figures.push(solved.unwrap());
         }
@@ -294,27 +285,18 @@ mod tests {
     }
 
     fn epsilons(values: &[f64]) -> Vec<TrialStep> {
-        let step = |&epsilon: &f64| TrialStep {
-            epsilon,
-            relaxation: 10.0,
-        };
+        let step = |&epsilon: &f64| TrialStep { epsilon, relaxation: 10.0 };
         values.iter().map(step).collect()
     }
 
     fn relaxations(values: &[f64]) -> Vec<TrialStep> {
-        let step = |&relaxation: &f64| TrialStep {
-            epsilon: 1e-3,
-            relaxation,
-        };
+        let step = |&relaxation: &f64| TrialStep { epsilon: 1e-3, relaxation };
         values.iter().map(step).collect()
     }
 
     #[test]
     fn blur_falls_with_epsilon_and_transport_grows_with_the_price() {
-        let change = synth::Change {
-            shift: 0.2,
-            ..synth::Change::default()
-        };
+        let change = synth::Change { shift: 0.2, ..synth::Change::default() };
         let pair = |seed| synth::embryo_pair(Shape::new(32, 64), seed, change);
         let pairs: Vec<Pair> = (0..3).map(pair).collect();
         let by_epsilon = rows(&pairs, &epsilons(&[1e-2, 1e-3, 1e-4]));
@@ -352,10 +334,7 @@ mod tests {
     #[test]
     fn trials_that_do_not_converge_are_not_chosen() {
         let row = |epsilon: f64, n_converged| TrialRow {
-            step: TrialStep {
-                epsilon,
-                relaxation: 10.0,
-            },
+            step: TrialStep { epsilon, relaxation: 10.0 },
             n_pairs: 2,
             n_converged,
             n_exact: 2,

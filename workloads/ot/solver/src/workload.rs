@@ -36,11 +36,7 @@ impl Transport {
     pub(crate) fn need_to_compare(&self, size: &Size, on: DeviceKind, solution_bytes: u64) -> Need {
         let of_one = self.need(size, on);
         let kept = of_one.solution_bytes.saturating_mul(2);
-        Need {
-            scratch_bytes: of_one.scratch_bytes.saturating_add(kept),
-            solution_bytes,
-            ..of_one
-        }
+        Need { scratch_bytes: of_one.scratch_bytes.saturating_add(kept), solution_bytes, ..of_one }
     }
 }
 
@@ -135,40 +131,17 @@ impl Workload for Transport {
         on: DeviceKind,
     ) -> Result<(), Difference> {
         let differ = |field: &str, expected: String, found: String| {
-            Err(Difference {
-                field: field.to_owned(),
-                expected,
-                found,
-            })
+            Err(Difference { field: field.to_owned(), expected, found })
         };
         if reference.status != other.status {
-            return differ(
-                "status",
-                reference.status.name().into(),
-                other.status.name().into(),
-            );
+            return differ("status", reference.status.name().into(), other.status.name().into());
         }
         let mass = reference.mass_transported.abs().max(f64::MIN_POSITIVE);
         let figures = [
             ("cost", reference.cost, other.cost, reference.cost.abs()),
-            (
-                "mass_transported",
-                reference.mass_transported,
-                other.mass_transported,
-                mass,
-            ),
-            (
-                "mass_created",
-                reference.mass_created,
-                other.mass_created,
-                mass,
-            ),
-            (
-                "mass_destroyed",
-                reference.mass_destroyed,
-                other.mass_destroyed,
-                mass,
-            ),
+            ("mass_transported", reference.mass_transported, other.mass_transported, mass),
+            ("mass_created", reference.mass_created, other.mass_created, mass),
+            ("mass_destroyed", reference.mass_destroyed, other.mass_destroyed, mass),
         ];
         for (field, expected, found, scale) in figures {
             let same = match on {

@@ -1,10 +1,7 @@
 //! All usual ε and ρ, on easy and hard pairs: every solve converges, the oracle confirms the
 //! residual, and the cost is that of f64 at a hundredth of the tolerance.
 
-#![allow(
-    clippy::neg_cmp_op_on_partial_ord,
-    reason = "a comparison with NaN must come out false"
-)]
+#![allow(clippy::neg_cmp_op_on_partial_ord, reason = "a comparison with NaN must come out false")]
 
 mod pairs;
 
@@ -58,11 +55,8 @@ fn check_at(epsilons: &[f64], shape: Shape, pairs: &[(&str, Pair)], references: 
                     let case = format!("{shape} {name} ε {epsilon:e} ρ {relaxation} {reference:?}");
                     let solution = solve_with(pair, &settings, &mut scratch, &|| false).unwrap();
                     let residual = oracle_residual(pair, &settings, &solution);
-                    let precise = Settings {
-                        tolerance: 1e-7,
-                        precision: Precision::F64,
-                        ..settings
-                    };
+                    let precise =
+                        Settings { tolerance: 1e-7, precision: Precision::F64, ..settings };
                     let exact = solve_with(pair, &precise, &mut scratch, &|| false).unwrap();
                     let cost_error = (solution.cost / exact.cost - 1.0).abs();
                     let good = solution.status == Status::Converged
@@ -87,12 +81,7 @@ fn check_at(epsilons: &[f64], shape: Shape, pairs: &[(&str, Pair)], references: 
             }
         }
     }
-    assert!(
-        wrong.is_empty(),
-        "{} cases:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{} cases:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 const BOTH: [Reference; 2] = [Reference::Product, Reference::Counting];
@@ -125,10 +114,7 @@ fn sums_below_the_normal_numbers_are_no_nan() {
         };
         let solution = solve_with(&split.1, &settings, &mut Scratch::new(), &|| false).unwrap();
         let (cost, fields) = (solution.cost, solution.fields.unwrap());
-        assert!(
-            (cost / 0.054_068 - 1.0).abs() < 1e-4,
-            "{precision:?} {cost}"
-        );
+        assert!((cost / 0.054_068 - 1.0).abs() < 1e-4, "{precision:?} {cost}");
         let n_nan = |is_nan: &dyn Fn(usize) -> bool| {
             (0..fields.created.len()).filter(|&at| is_nan(at)).count()
         };
@@ -144,12 +130,7 @@ fn the_ends_of_the_range_converge() {
     let shape = Shape::new(64, 128);
     let epsilons = [EPSILON_PX2_MIN / (128.0 * 128.0), EPSILON_UNIT_MAX];
     check_at(&epsilons, shape, &pairs::all(shape)[..2], &BOTH);
-    check_at(
-        &epsilons,
-        shape,
-        &pairs::stress(shape),
-        &[Reference::Product],
-    );
+    check_at(&epsilons, shape, &pairs::stress(shape), &[Reference::Product]);
 }
 
 #[test]
@@ -181,19 +162,11 @@ fn a_pair_of_1024x2048_converges() {
     let (_, pair) = &pairs::all(shape)[0];
     let mut scratch = Scratch::new();
     for (epsilon, relaxation) in [(1e-3, 0.1), (1e-4, 10.0)] {
-        let settings = Settings {
-            epsilon,
-            relaxation,
-            ..Settings::default()
-        };
+        let settings = Settings { epsilon, relaxation, ..Settings::default() };
         let solution = solve_with(pair, &settings, &mut scratch, &|| false).unwrap();
         assert_eq!(solution.status, Status::Converged, "ε {epsilon}");
         assert!(scratch.bytes() <= swathe_ot::need(shape, &settings).scratch_bytes);
-        let precise = Settings {
-            tolerance: 1e-6,
-            precision: Precision::F64,
-            ..settings
-        };
+        let precise = Settings { tolerance: 1e-6, precision: Precision::F64, ..settings };
         let exact = solve_with(pair, &precise, &mut scratch, &|| false).unwrap();
         assert_eq!(exact.status, Status::Converged, "ε {epsilon}");
         let error = (solution.cost / exact.cost - 1.0).abs();
@@ -206,19 +179,10 @@ fn a_pair_of_1024x2048_converges() {
 #[test]
 fn the_smaller_mass_decides_when_masses_differ() {
     let pair = embryo_pair(Shape::new(16, 24), 5, Change::default());
-    let light = Frame::new(
-        16,
-        24,
-        pair.source.density.iter().map(|v| 1e-8 * v).collect(),
-    )
-    .unwrap();
+    let light = Frame::new(16, 24, pair.source.density.iter().map(|v| 1e-8 * v).collect()).unwrap();
     let pair = Pair::new(light, pair.target.clone());
-    let settings = Settings {
-        normalize: false,
-        epsilon: 1e-2,
-        relaxation: 1.0,
-        ..Settings::default()
-    };
+    let settings =
+        Settings { normalize: false, epsilon: 1e-2, relaxation: 1.0, ..Settings::default() };
     let solution = solve(&pair, &settings).unwrap();
     assert_eq!(solution.status, Status::Converged);
     assert!(solution.residual <= settings.tolerance);

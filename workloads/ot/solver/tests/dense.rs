@@ -1,9 +1,6 @@
 //! 200 random pairs of at most 12×12 pixels against Newton's method on the dense dual.
 
-#![allow(
-    clippy::neg_cmp_op_on_partial_ord,
-    reason = "a comparison with NaN must come out false"
-)]
+#![allow(clippy::neg_cmp_op_on_partial_ord, reason = "a comparison with NaN must come out false")]
 
 use swathe_ot::oracle::Grid;
 use swathe_ot::synth::Rng;
@@ -15,11 +12,7 @@ fn random_frame(dice: &mut Rng, h: usize, w: usize) -> Frame {
     let mut density: Vec<f64> = (0..h * w)
         .map(|_| {
             let mass = 10_f64.powf(dice.between(-decades, 0.0));
-            if dice.between(0.0, 1.0) < live {
-                mass
-            } else {
-                0.0
-            }
+            if dice.between(0.0, 1.0) < live { mass } else { 0.0 }
         })
         .collect();
     density[dice.below(h * w)] = 1.0;
@@ -38,11 +31,7 @@ fn random_pairs_equal_the_dense_oracle() {
         let balanced = normalize && seed % 5 == 0;
         let settings = Settings {
             epsilon: 10_f64.powf(dice.between(-4.0, -1.0)),
-            relaxation: if balanced {
-                f64::INFINITY
-            } else {
-                10_f64.powf(dice.between(-2.0, 2.0))
-            },
+            relaxation: if balanced { f64::INFINITY } else { 10_f64.powf(dice.between(-2.0, 2.0)) },
             // Source and target apart; with ∞ the source's mass cannot vanish, or the target's appear.
             relaxation_tgt: match seed % 8 {
                 3 => Some(10_f64.powf(dice.between(-2.0, 2.0))),
@@ -50,11 +39,7 @@ fn random_pairs_equal_the_dense_oracle() {
                 5 if balanced => Some(0.7),
                 _ => None,
             },
-            reference: if seed % 2 == 0 {
-                Reference::Product
-            } else {
-                Reference::Counting
-            },
+            reference: if seed % 2 == 0 { Reference::Product } else { Reference::Counting },
             normalize,
             tolerance: 1e-9,
             max_iterations: 100_000,
@@ -71,20 +56,13 @@ fn random_pairs_equal_the_dense_oracle() {
             settings.relaxations()
         );
         if !(exact.residual < 1e-8) {
-            wrong.push(format!(
-                "{case}: the oracle itself stops at {:.1e}",
-                exact.residual
-            ));
+            wrong.push(format!("{case}: the oracle itself stops at {:.1e}", exact.residual));
             continue;
         }
         for (precision, tolerance, digits) in
             [(Precision::F64, 1e-9, 1e-6), (Precision::Auto, 1e-6, 1e-4)]
         {
-            let settings = Settings {
-                precision,
-                tolerance,
-                ..settings.clone()
-            };
+            let settings = Settings { precision, tolerance, ..settings.clone() };
             let solution = solve_with(&pair, &settings, &mut scratch, &|| false).unwrap();
             if solution.status != Status::Converged {
                 wrong.push(format!(
@@ -100,12 +78,7 @@ fn random_pairs_equal_the_dense_oracle() {
             // of moving the mass by one pixel.
             let step = grid.scale * grid.scale * mass;
             let figures = [
-                (
-                    "mass",
-                    solution.mass_transported,
-                    mass,
-                    mass.max(1e-3 * all),
-                ),
+                ("mass", solution.mass_transported, mass, mass.max(1e-3 * all)),
                 ("destroyed", solution.mass_destroyed, a - mass, all),
                 ("created", solution.mass_created, b - mass, all),
                 ("cost", solution.cost, exact.cost, exact.cost.max(step)),
@@ -167,31 +140,19 @@ fn the_oracles_agree() {
         let settings = Settings {
             epsilon: 1e-2,
             relaxation: if seed == 0 { f64::INFINITY } else { 0.3 },
-            reference: if seed % 2 == 0 {
-                Reference::Product
-            } else {
-                Reference::Counting
-            },
+            reference: if seed % 2 == 0 { Reference::Product } else { Reference::Counting },
             ..Settings::default()
         };
         let grid = Grid::new(&pair, &settings);
         let (plain, dense) = (grid.solve(1e-10, 20_000), grid.solve_dense());
-        let (plain, dense) = (
-            grid.evaluate(&plain.f, &plain.g),
-            grid.evaluate(&dense.f, &dense.g),
-        );
+        let (plain, dense) = (grid.evaluate(&plain.f, &plain.g), grid.evaluate(&dense.f, &dense.g));
         assert!(
             plain.residual < 1e-9 && dense.residual < 1e-9,
             "{} {}",
             plain.residual,
             dense.residual
         );
-        assert!(
-            (plain.cost / dense.cost - 1.0).abs() < 1e-7,
-            "{} {}",
-            plain.cost,
-            dense.cost
-        );
+        assert!((plain.cost / dense.cost - 1.0).abs() < 1e-7, "{} {}", plain.cost, dense.cost);
         assert!((plain.objective / dense.objective - 1.0).abs() < 1e-7);
     }
 }

@@ -10,11 +10,7 @@ use swathe_ot::{
 };
 
 fn settings() -> Settings {
-    Settings {
-        epsilon: 1e-3,
-        relaxation: 10.0,
-        ..Settings::default()
-    }
+    Settings { epsilon: 1e-3, relaxation: 10.0, ..Settings::default() }
 }
 
 /// The median displacement is right to 2 % or to 0.05 px.
@@ -40,28 +36,17 @@ fn check(forms: &[ClosedForm], settings: &Settings) {
 #[test]
 fn gaussians_move_as_they_should() {
     check(&gaussians(160), &settings());
-    let balanced = Settings {
-        relaxation: f64::INFINITY,
-        ..settings()
-    };
+    let balanced = Settings { relaxation: f64::INFINITY, ..settings() };
     check(&gaussians(128), &balanced);
     // Raw masses: one of the Gaussians gains 40 %.
-    let unbalanced = Settings {
-        normalize: false,
-        relaxation: 3.0,
-        ..settings()
-    };
+    let unbalanced = Settings { normalize: false, relaxation: 3.0, ..settings() };
     check(&gaussians(96), &unbalanced);
 }
 
 /// For balanced transport only ε is left, and debiasing leaves a hundredth of its pull.
 #[test]
 fn balanced_gaussians_are_exact() {
-    let balanced = Settings {
-        relaxation: f64::INFINITY,
-        tolerance: 1e-6,
-        ..settings()
-    };
+    let balanced = Settings { relaxation: f64::INFINITY, tolerance: 1e-6, ..settings() };
     for form in gaussians(160) {
         let solution = solve(&form.pair, &balanced).unwrap();
         let (error, raw) = (form.error(&solution), form.raw_error(&solution));
@@ -76,10 +61,7 @@ fn balanced_gaussians_are_exact() {
 #[test]
 fn discs_of_3_to_160_px_move_as_they_should() {
     check(&moved(discs(160.0)), &settings());
-    let sharp = Settings {
-        epsilon: 1e-4,
-        ..settings()
-    };
+    let sharp = Settings { epsilon: 1e-4, ..settings() };
     check(&moved(discs(160.0)), &sharp);
 }
 
@@ -91,16 +73,10 @@ fn moved(forms: Vec<ClosedForm>) -> Vec<ClosedForm> {
 
 #[test]
 fn discs_and_rings_grow_as_they_should() {
-    let at = |epsilon| Settings {
-        epsilon,
-        ..settings()
-    };
+    let at = |epsilon| Settings { epsilon, ..settings() };
     check(&[grown_ring(160, 28.0, 32.0, 3.0)], &at(1e-3));
-    let discs = [
-        grown_disc(160, 20.0, 23.0),
-        grown_disc(160, 35.0, 31.0),
-        grown_disc(160, 50.0, 55.0),
-    ];
+    let discs =
+        [grown_disc(160, 20.0, 23.0), grown_disc(160, 35.0, 31.0), grown_disc(160, 50.0, 55.0)];
     check(&discs, &at(3e-4));
     // At the larger ε the rim follows a little late.
     let error = discs[0].error(&solve(&discs[0].pair, &at(1e-3)).unwrap());
@@ -114,10 +90,7 @@ fn discs_and_rings_grow_as_they_should() {
 fn precision_hardly_matters() {
     let form = grown_disc(160, 20.0, 23.0);
     let at = |precision| {
-        let settings = Settings {
-            precision,
-            ..settings()
-        };
+        let settings = Settings { precision, ..settings() };
         form.error(&solve(&form.pair, &settings).unwrap())
     };
     let (single, double) = (at(Precision::F32), at(Precision::F64));
@@ -139,11 +112,7 @@ fn all_forms() -> Vec<ClosedForm> {
 /// The error lies within the error bar for nine of ten forms, in the mean over the mass and in the
 /// median; and the bar is no more than a few times the error, or it would say nothing.
 fn check_coverage(forms: &[ClosedForm], epsilon: f64, relaxation: f64) {
-    let settings = Settings {
-        epsilon,
-        relaxation,
-        ..settings()
-    };
+    let settings = Settings { epsilon, relaxation, ..settings() };
     let (mut n_mean, mut n_median, mut wrong) = (0, 0, Vec::new());
     let mut ratios = Vec::new();
     for form in forms {
@@ -209,10 +178,7 @@ fn the_chosen_epsilon_is_sharp_enough() {
     }
     let mut n_by_epsilon = [0; EPSILONS.len()];
     for form in forms {
-        let settings = Settings {
-            epsilon: epsilon_for(&form, &settings()),
-            ..settings()
-        };
+        let settings = Settings { epsilon: epsilon_for(&form, &settings()), ..settings() };
         let at = EPSILONS.iter().position(|e| *e == settings.epsilon);
         n_by_epsilon[at.unwrap()] += 1;
         check(&[form], &settings);
@@ -224,9 +190,7 @@ fn the_chosen_epsilon_is_sharp_enough() {
 /// What moves as a whole needs no small ε; neighbours that move differently do.
 #[test]
 fn epsilon_falls_only_where_it_must() {
-    let [apart, _, near, ..] = &several(160)[..] else {
-        panic!("four forms")
-    };
+    let [apart, _, near, ..] = &several(160)[..] else { panic!("four forms") };
     let ring = grown_ring(160, 28.0, 32.0, 3.0);
     assert_eq!(epsilon_for(apart, &settings()), 1e-3);
     assert_eq!(epsilon_for(&ring, &settings()), 1e-3);

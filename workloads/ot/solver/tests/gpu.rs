@@ -2,10 +2,7 @@
 //! without one these tests run on a software device. Without any device they are skipped, except
 //! in continuous integration, where they fail.
 
-#![allow(
-    clippy::neg_cmp_op_on_partial_ord,
-    reason = "a comparison with NaN must come out false"
-)]
+#![allow(clippy::neg_cmp_op_on_partial_ord, reason = "a comparison with NaN must come out false")]
 
 mod cases;
 mod pairs;
@@ -22,10 +19,7 @@ use swathe_ot::{
 
 #[expect(clippy::print_stdout, reason = "a skipped test says so")]
 fn gpu() -> Option<Gpu> {
-    let search = GpuSearch {
-        software: true,
-        ..GpuSearch::default()
-    };
+    let search = GpuSearch { software: true, ..GpuSearch::default() };
     let gpus = Gpus::find(&search);
     let gpu = gpus.usable.into_iter().next();
     if gpu.is_none() {
@@ -51,9 +45,7 @@ fn common(transport: &Transport, pairs: &[Pair]) -> swathe::Shape {
 fn solve_gpu(gpu: &Gpu, transport: &Transport, pairs: &[Pair]) -> Vec<Lane<Solution, Failure>> {
     let padded = common(transport, pairs);
     let pairs: Vec<&Pair> = pairs.iter().collect();
-    transport
-        .launch(&Device::Gpu(gpu.clone()), padded, &pairs, &Stop::new())
-        .unwrap()
+    transport.launch(&Device::Gpu(gpu.clone()), padded, &pairs, &Stop::new()).unwrap()
 }
 
 /// The difference of two answers: relative in the cost, and in px in the velocity.
@@ -72,9 +64,7 @@ fn apart(reference: &Solution, other: &Solution) -> (f64, f64) {
 /// Solves a batch on the device and every pair on the CPU, and adds every difference to `wrong`.
 #[expect(clippy::print_stdout, reason = "figures to read with --nocapture")]
 fn check(gpu: &Gpu, pairs: &[(&str, Pair)], settings: &Settings, wrong: &mut Vec<String>) {
-    let transport = Transport {
-        settings: settings.clone(),
-    };
+    let transport = Transport { settings: settings.clone() };
     let (names, pairs): (Vec<&str>, Vec<Pair>) = pairs.iter().cloned().unzip();
     let before = gpu.figures();
     let began = Instant::now();
@@ -118,12 +108,7 @@ fn check(gpu: &Gpu, pairs: &[(&str, Pair)], settings: &Settings, wrong: &mut Vec
 }
 
 fn none_wrong(wrong: &[String]) {
-    assert!(
-        wrong.is_empty(),
-        "{} differ:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 const BOTH: [Reference; 2] = [Reference::Product, Reference::Counting];
@@ -179,12 +164,7 @@ fn a_tolerance_of_1e_6_is_reached() {
     let Some(gpu) = gpu() else { return };
     let mut wrong = Vec::new();
     for (epsilon, relaxation) in [(1e-3, 0.1), (1e-2, 10.0)] {
-        let settings = Settings {
-            epsilon,
-            relaxation,
-            tolerance: 1e-6,
-            ..Settings::default()
-        };
+        let settings = Settings { epsilon, relaxation, tolerance: 1e-6, ..Settings::default() };
         let pairs = a_few(Shape::new(32, 48));
         check(&gpu, &pairs, &settings, &mut wrong);
     }
@@ -205,10 +185,7 @@ fn all_pairs_of_32x48_and_64x128_agree() {
 fn a_pair_of_256x512_agrees() {
     let Some(gpu) = gpu() else { return };
     let mut wrong = Vec::new();
-    let settings = Settings {
-        crop: Crop::Fixed,
-        ..Settings::default()
-    };
+    let settings = Settings { crop: Crop::Fixed, ..Settings::default() };
     let pairs = &pairs::all(Shape::new(256, 512))[..1];
     check(&gpu, pairs, &settings, &mut wrong);
     none_wrong(&wrong);
@@ -228,9 +205,7 @@ fn reference_pairs_agree() {
         };
         for reference in references {
             let settings = case.settings(*reference, 1e-5, Precision::Auto);
-            let transport = Transport {
-                settings: settings.clone(),
-            };
+            let transport = Transport { settings: settings.clone() };
             if transport.launch_form(&transport.size(&pair)).is_none() {
                 println!("{}: planned to the CPU", case.name);
                 continue;
@@ -313,16 +288,10 @@ fn an_answer_is_the_same_alone_and_in_any_batch() {
         assert_eq!(together, backwards);
         for (n, pair) in pairs.iter().enumerate() {
             let size = transport.size(pair);
-            let [h, w] = size.shape.extents() else {
-                panic!("two extents")
-            };
+            let [h, w] = size.shape.extents() else { panic!("two extents") };
             let alone = texts(&[pair], [*h, *w]);
             assert_eq!(together[n], alone[0], "pair {n}");
-            assert!(
-                !alone[0].starts_with("to the CPU"),
-                "pair {n}: {}",
-                alone[0]
-            );
+            assert!(!alone[0].starts_with("to the CPU"), "pair {n}: {}", alone[0]);
         }
         // Results of empty sides and failures equal those of the CPU bit for bit.
         for n in [3, 4, 5, 8, 9] {
@@ -350,10 +319,7 @@ fn an_answer_is_the_same_alone_and_in_any_batch() {
 fn raw_masses_and_pooled_pixels_agree() {
     let Some(gpu) = gpu() else { return };
     let mut wrong = Vec::new();
-    let pairs = [(
-        "growing",
-        embryo_pair(Shape::new(40, 64), 8, Change::default()),
-    )];
+    let pairs = [("growing", embryo_pair(Shape::new(40, 64), 8, Change::default()))];
     for (pool, coord_scale, reference) in [
         (1, CoordScale::Auto, Reference::Counting),
         (3, CoordScale::Auto, Reference::Product),
@@ -384,14 +350,7 @@ fn what_the_kernels_cannot_do_is_planned_to_the_cpu() {
         form(256, 512, usual()),
         form(512, 256, usual()),
         form(1, 1, usual()),
-        form(
-            100,
-            100,
-            Settings {
-                relaxation: f64::INFINITY,
-                ..usual()
-            },
-        ),
+        form(100, 100, Settings { relaxation: f64::INFINITY, ..usual() }),
         form(
             64,
             128,
@@ -408,14 +367,7 @@ fn what_the_kernels_cannot_do_is_planned_to_the_cpu() {
         form(257, 512, usual()),
         form(1, 513, usual()),
         form(0, 0, usual()),
-        form(
-            64,
-            128,
-            Settings {
-                epsilon: 9e-4,
-                ..usual()
-            },
-        ),
+        form(64, 128, Settings { epsilon: 9e-4, ..usual() }),
         form(
             64,
             128,
@@ -426,54 +378,12 @@ fn what_the_kernels_cannot_do_is_planned_to_the_cpu() {
                 ..usual()
             },
         ),
-        form(
-            64,
-            128,
-            Settings {
-                coord_scale: CoordScale::Fixed(1e-2),
-                ..usual()
-            },
-        ),
-        form(
-            64,
-            128,
-            Settings {
-                precision: Precision::F64,
-                ..usual()
-            },
-        ),
-        form(
-            64,
-            128,
-            Settings {
-                tolerance: 9e-7,
-                ..usual()
-            },
-        ),
-        form(
-            64,
-            128,
-            Settings {
-                relaxation: 5e-4,
-                ..usual()
-            },
-        ),
-        form(
-            64,
-            128,
-            Settings {
-                max_iterations: 1,
-                ..usual()
-            },
-        ),
-        form(
-            64,
-            128,
-            Settings {
-                epsilon: -1.0,
-                ..usual()
-            },
-        ),
+        form(64, 128, Settings { coord_scale: CoordScale::Fixed(1e-2), ..usual() }),
+        form(64, 128, Settings { precision: Precision::F64, ..usual() }),
+        form(64, 128, Settings { tolerance: 9e-7, ..usual() }),
+        form(64, 128, Settings { relaxation: 5e-4, ..usual() }),
+        form(64, 128, Settings { max_iterations: 1, ..usual() }),
+        form(64, 128, Settings { epsilon: -1.0, ..usual() }),
     ];
     assert!(left.iter().all(Option::is_none), "{left:?}");
 }
@@ -485,10 +395,7 @@ fn what_only_the_frames_tell_is_handed_on() {
     let lane_of = |settings: Settings, pair: &Pair| {
         solve_gpu(&gpu, &Transport { settings }, std::slice::from_ref(pair)).remove(0)
     };
-    let few = Settings {
-        max_iterations: 5,
-        ..Settings::default()
-    };
+    let few = Settings { max_iterations: 5, ..Settings::default() };
     match lane_of(few, &pair) {
         Lane::ToCpu(reason) => assert!(reason.contains("after 4 sweeps"), "{reason}"),
         lane => panic!("{}", text_of(&lane)),
@@ -526,32 +433,16 @@ fn what_only_the_frames_tell_is_handed_on() {
 #[test]
 fn need_is_enough() {
     let Some(gpu) = gpu() else { return };
-    let transport = Transport {
-        settings: Settings {
-            epsilon: 0.05,
-            fields: false,
-            ..Settings::default()
-        },
-    };
-    for (h, w, n) in [
-        (1, 1, 1),
-        (1, 33, 7),
-        (24, 40, 1),
-        (24, 40, 3),
-        (40, 24, 5),
-        (16, 65, 2),
-    ] {
+    let transport =
+        Transport { settings: Settings { epsilon: 0.05, fields: false, ..Settings::default() } };
+    for (h, w, n) in [(1, 1, 1), (1, 33, 7), (24, 40, 1), (24, 40, 3), (40, 24, 5), (16, 65, 2)] {
         let pair = embryo_pair(Shape::new(h, w), 5, Change::default());
         let pairs = vec![&pair; n];
         let shape = swathe::Shape::new(&[h as u32, w as u32]);
         let need = transport.need(&swathe::Size::of(shape), DeviceKind::Gpu);
         let said = need.lane_bytes * n as u64 + need.scratch_bytes;
-        let lanes = transport.launch(
-            &Device::Gpu(gpu.with_memory(said)),
-            shape,
-            &pairs,
-            &Stop::new(),
-        );
+        let lanes =
+            transport.launch(&Device::Gpu(gpu.with_memory(said)), shape, &pairs, &Stop::new());
         assert!(lanes.is_ok(), "{n} lanes of {shape}: {:?}", lanes.err());
         // The stated need is at most half above the memory that is really used.
         let scarce = gpu.with_memory(need.lane_bytes * n as u64 * 3 / 5);
@@ -566,9 +457,7 @@ fn need_is_enough() {
 #[test]
 fn a_stop_acts_between_submissions() {
     let Some(gpu) = gpu() else { return };
-    let transport = Transport {
-        settings: Settings::default(),
-    };
+    let transport = Transport { settings: Settings::default() };
     let pair = embryo_pair(Shape::new(64, 128), 6, Change::default());
     let shape = transport.size(&pair).shape;
     let stop = Stop::new();
@@ -581,11 +470,8 @@ fn a_stop_acts_between_submissions() {
     let stop = Stop::new();
     let pairs = vec![&pair; 8];
     std::thread::scope(|scope| {
-        let work = scope.spawn(|| {
-            transport
-                .launch(&Device::Gpu(gpu.clone()), shape, &pairs, &stop)
-                .err()
-        });
+        let work =
+            scope.spawn(|| transport.launch(&Device::Gpu(gpu.clone()), shape, &pairs, &stop).err());
         while gpu.figures().n_submissions < before.n_submissions + 2 {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
@@ -601,12 +487,8 @@ fn a_stop_acts_between_submissions() {
 #[test]
 fn the_engine_has_the_device_solve_what_it_can() {
     let Some(gpu) = gpu() else { return };
-    let transport = Arc::new(Transport {
-        settings: Settings {
-            epsilon: 5e-3,
-            ..Settings::default()
-        },
-    });
+    let transport =
+        Arc::new(Transport { settings: Settings { epsilon: 5e-3, ..Settings::default() } });
     let mut pairs = mixed_pairs();
     let long = |p: usize| {
         let mut density = vec![0.0; 600];
@@ -652,12 +534,7 @@ fn the_engine_has_the_device_solve_what_it_can() {
 #[ignore = "soak: minutes on a software device"]
 fn many_tiny_lanes_are_right() {
     let Some(gpu) = gpu() else { return };
-    let transport = Transport {
-        settings: Settings {
-            epsilon: 0.3,
-            ..Settings::default()
-        },
-    };
+    let transport = Transport { settings: Settings { epsilon: 0.3, ..Settings::default() } };
     let frame = |v: [f64; 4]| Frame::new(2, 2, v.to_vec()).unwrap();
     let kinds = [
         Pair::new(frame([1.0, 0.0, 0.0, 0.0]), frame([0.0, 0.0, 0.0, 1.0])),
@@ -666,9 +543,7 @@ fn many_tiny_lanes_are_right() {
     ];
     let pairs: Vec<&Pair> = (0..65_536).map(|n| &kinds[n % 3]).collect();
     let shape = swathe::Shape::new(&[2, 2]);
-    let lanes = transport
-        .launch(&Device::Gpu(gpu.clone()), shape, &pairs, &Stop::new())
-        .unwrap();
+    let lanes = transport.launch(&Device::Gpu(gpu.clone()), shape, &pairs, &Stop::new()).unwrap();
     assert_eq!(lanes.len(), pairs.len());
     for (n, kind) in kinds.iter().enumerate() {
         let expected = solve(kind, &transport.settings).unwrap();
@@ -677,12 +552,6 @@ fn many_tiny_lanes_are_right() {
             panic!("{first}");
         };
         assert_eq!(transport.agree(&expected, found, DeviceKind::Gpu), Ok(()));
-        assert!(
-            lanes
-                .iter()
-                .skip(n)
-                .step_by(3)
-                .all(|lane| text_of(lane) == first)
-        );
+        assert!(lanes.iter().skip(n).step_by(3).all(|lane| text_of(lane) == first));
     }
 }

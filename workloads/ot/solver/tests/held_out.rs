@@ -131,14 +131,10 @@ fn affine(
         gain * body(ia * y + ib * x, ib * y + id * x)
     });
     let [a, b, d] = map;
-    ClosedForm::new(
-        format!("{name}, {shape}"),
-        Pair::new(source, target),
-        move |y, x| {
-            let (y, x) = (y - from[0], x - from[1]);
-            [shift[0] + a * y + b * x - y, shift[1] + b * y + d * x - x]
-        },
-    )
+    ClosedForm::new(format!("{name}, {shape}"), Pair::new(source, target), move |y, x| {
+        let (y, x) = (y - from[0], x - from[1]);
+        [shift[0] + a * y + b * x - y, shift[1] + b * y + d * x - x]
+    })
 }
 
 fn moved_body(dice: &mut Rng, r: f64) -> ClosedForm {
@@ -159,11 +155,7 @@ fn stretched_body(dice: &mut Rng, r: f64) -> ClosedForm {
         (major - minor) * cos * sin,
         major * sin * sin + minor * cos * cos,
     ];
-    let by = if dice.below(2) == 0 {
-        [0.0; 2]
-    } else {
-        shift(dice, r)
-    };
+    let by = if dice.below(2) == 0 { [0.0; 2] } else { shift(dice, r) };
     let way = by[0].hypot(by[1]);
     let stage = stage(dice, 1.15 * r, way);
     let (kind, body) = body(dice, r);
@@ -250,10 +242,7 @@ fn swelling_disc(dice: &mut Rng, r: f64) -> ClosedForm {
     radial(
         format!("disc of {r:.1} px swelling by {k:.2} − {l:.2}"),
         stage,
-        [
-            Box::new(move |q| f64::from(u8::from(q < r))),
-            Box::new(after),
-        ],
+        [Box::new(move |q| f64::from(u8::from(q < r))), Box::new(after)],
         next,
     )
 }
@@ -263,23 +252,14 @@ fn gaussian(dice: &mut Rng, r: f64) -> ClosedForm {
     let flat = dice.between(0.6, 1.0);
     let from = [s * s, 0.0, flat * flat * s * s];
     let mut around = |mid: f64, by: f64| dice.between(mid - by, mid + by);
-    let by = [
-        around(1.0, 0.12),
-        around(0.0, 0.2),
-        around(0.0, 0.2),
-        around(1.0, 0.12),
-    ];
+    let by = [around(1.0, 0.12), around(0.0, 0.2), around(0.0, 0.2), around(1.0, 0.12)];
     let to = carried(by, from);
     let map = gaussian_map(from, to);
     let way = shift(dice, r);
     let stage = stage(dice, 1.9 * r, way[0].hypot(way[1]));
     let body: Body = Box::new(move |y, x| {
         let exponent = 0.5 * (y * y / from[0] + x * x / from[2]);
-        if exponent > 11.5 {
-            0.0
-        } else {
-            (-exponent).exp()
-        }
+        if exponent > 11.5 { 0.0 } else { (-exponent).exp() }
     });
     let name = format!("Gaussian of {s:.1} px, moved and sheared");
     affine(name, stage, body, map, way, dice.between(0.8, 1.4))
@@ -311,10 +291,8 @@ fn particles(dice: &mut Rng) -> ClosedForm {
     let common = common.map(|v: f64| v.clamp(-4.0, 4.0));
     let apart = 2.0 * r + 12.0 + dice.between(0.0, 12.0);
     let (rows, columns) = (2 + dice.below(5), 2 + dice.below(6));
-    let shape = Shape::new(
-        (apart * rows as f64 + 16.0) as usize,
-        (apart * columns as f64 + 16.0) as usize,
-    );
+    let shape =
+        Shape::new((apart * rows as f64 + 16.0) as usize, (apart * columns as f64 + 16.0) as usize);
     let mut bodies: Vec<([f64; 2], [f64; 2], Body)> = Vec::new();
     for at in 0..rows * columns {
         let mut place = |n: usize| 8.0 + apart * (n as f64 + 0.5) + dice.between(-2.0, 2.0);
@@ -324,11 +302,7 @@ fn particles(dice: &mut Rng) -> ClosedForm {
         let disc: Body = Box::new(move |y, x| f64::from(u8::from(y.hypot(x) < r)));
         bodies.push((centre, by, disc));
     }
-    many(
-        format!("{} particles of {r:.1} px", bodies.len()),
-        shape,
-        bodies,
-    )
+    many(format!("{} particles of {r:.1} px", bodies.len()), shape, bodies)
 }
 
 /// Two bodies that move in different directions, at a distance of at least twice their ways.
@@ -342,16 +316,9 @@ fn two_bodies(dice: &mut Rng, r: f64) -> ClosedForm {
     let radii = [r, r * dice.between(0.5, 1.0)];
     let gap = 2.0 * (length(ways[0]) + length(ways[1])) + dice.between(3.0, 20.0);
     let off = (radii[0] + radii[1] + gap) / 2.0;
-    let (shape, c) = stage(
-        dice,
-        off + radii[0] + length(ways[0]).max(length(ways[1])),
-        0.0,
-    );
+    let (shape, c) = stage(dice, off + radii[0] + length(ways[0]).max(length(ways[1])), 0.0);
     let (sin, cos) = dice.between(0.0, 3.0).sin_cos();
-    let centres = [
-        [c[0] - off * sin, c[1] - off * cos],
-        [c[0] + off * sin, c[1] + off * cos],
-    ];
+    let centres = [[c[0] - off * sin, c[1] - off * cos], [c[0] + off * sin, c[1] + off * cos]];
     let bodies = (0..2).map(|i| (centres[i], ways[i], body(dice, radii[i]).1));
     let bodies = bodies.collect();
     many(
@@ -385,10 +352,7 @@ fn judge(form: &ClosedForm, scratch: &mut Scratch) -> Judged {
     }
     let settings = Settings::default();
     let epsilon = sharp_epsilon(&form.pair, &settings, scratch, &|| false);
-    let settings = Settings {
-        epsilon: epsilon.unwrap().unwrap(),
-        ..settings
-    };
+    let settings = Settings { epsilon: epsilon.unwrap().unwrap(), ..settings };
     let solution = solve_with(&form.pair, &settings, scratch, &|| false).unwrap();
     assert_eq!(solution.status, Status::Converged, "{}", form.name);
     let error = form.error(&solution);
@@ -439,20 +403,11 @@ fn check(forms: &[ClosedForm]) {
     let words = words.join("\n");
     let n_covered = judged.iter().filter(|j| j.is_covered).count();
     let n_right = judged.iter().filter(|j| j.is_right).count();
-    println!(
-        "{words}\n{n_covered} covered, {n_right} right, of {}",
-        forms.len()
-    );
-    assert!(
-        10 * n_covered >= 9 * forms.len(),
-        "{n_covered} covered:\n{words}"
-    );
+    println!("{words}\n{n_covered} covered, {n_right} right, of {}", forms.len());
+    assert!(10 * n_covered >= 9 * forms.len(), "{n_covered} covered:\n{words}");
     // Where bodies move by different lengths, the median is one of these lengths, and a little more
     // mass on one side makes it another.
-    assert!(
-        50 * n_right >= 49 * forms.len(),
-        "{n_right} right:\n{words}"
-    );
+    assert!(50 * n_right >= 49 * forms.len(), "{n_right} right:\n{words}");
 }
 
 #[test]

@@ -79,10 +79,7 @@ fn check(shape: Shape, settings: &Settings) {
     assert!(scratch.bytes() <= said.scratch_bytes, "{case}");
     assert!(measured <= said.total_bytes(), "{case}");
     // The need of kernels and rows is a generous bound, but small for large frames.
-    assert!(
-        said.total_bytes() < measured * 5 / 4 + (1 << 18),
-        "{case}: far too much"
-    );
+    assert!(said.total_bytes() < measured * 5 / 4 + (1 << 18), "{case}: far too much");
 }
 
 #[test]
@@ -95,13 +92,8 @@ fn need_is_what_a_pair_takes() {
                     (Reference::Counting, true),
                     (Reference::Product, false),
                 ] {
-                    let settings = Settings {
-                        epsilon,
-                        precision,
-                        reference,
-                        fields,
-                        ..Settings::default()
-                    };
+                    let settings =
+                        Settings { epsilon, precision, reference, fields, ..Settings::default() };
                     check(Shape::new(h, w), &settings);
                 }
             }
@@ -111,18 +103,11 @@ fn need_is_what_a_pair_takes() {
 
 #[test]
 fn need_counts_potentials_and_the_coupling() {
-    for coupling in [
-        Coupling::None,
-        Coupling::TopK(1),
-        Coupling::TopK(5),
-        Coupling::Threshold(1e-4),
-    ] {
-        let settings = Settings {
-            potentials: true,
-            target_cost: true,
-            coupling,
-            ..Settings::default()
-        };
+    for coupling in
+        [Coupling::None, Coupling::TopK(1), Coupling::TopK(5), Coupling::Threshold(1e-4)]
+    {
+        let settings =
+            Settings { potentials: true, target_cost: true, coupling, ..Settings::default() };
         let shape = Shape::new(32, 64);
         let pair = full(shape);
         let measured = peak_bytes(|| {
@@ -136,10 +121,7 @@ fn need_counts_potentials_and_the_coupling() {
 #[test]
 fn a_pair_of_256x512_takes_less_than_25_mb_and_33_mb_debiased() {
     for (raw_velocity, bytes_max) in [(true, 25_000_000), (false, 33_000_000)] {
-        let settings = Settings {
-            raw_velocity,
-            ..Settings::default()
-        };
+        let settings = Settings { raw_velocity, ..Settings::default() };
         let mut scratch = Scratch::new();
         let pair_and_all = peak_bytes(|| {
             let pair = full(Shape::new(256, 512));

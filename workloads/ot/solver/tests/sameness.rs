@@ -30,22 +30,9 @@ fn bits(solution: &Solution) -> Vec<u64> {
     let fields = solution.fields.as_ref().unwrap();
     let velocity = fields.velocity_yx_px.iter();
     let velocity = velocity.chain(&fields.velocity_raw_yx_px).flatten();
-    let maps = fields
-        .created
-        .iter()
-        .chain(&fields.destroyed)
-        .chain(&fields.cost_map);
-    let numbers = scalars
-        .iter()
-        .chain(velocity)
-        .chain(maps)
-        .map(|v| v.to_bits());
-    numbers
-        .chain([
-            solution.iterations as u64,
-            solution.iterations_coarse as u64,
-        ])
-        .collect()
+    let maps = fields.created.iter().chain(&fields.destroyed).chain(&fields.cost_map);
+    let numbers = scalars.iter().chain(velocity).chain(maps).map(|v| v.to_bits());
+    numbers.chain([solution.iterations as u64, solution.iterations_coarse as u64]).collect()
 }
 
 fn padded(frame: &Frame, top: usize, left: usize, shape: Shape) -> Frame {
@@ -74,23 +61,11 @@ fn padding_crop_and_bucket_change_not_a_bit() {
                 padded(&pair.source, top, left, shape),
                 padded(&pair.target, top, left, shape),
             );
-            let bucket = Crop::Bucketed {
-                padding_px: 7,
-                buckets: vec![Shape::new(256, 512), shape],
-            };
+            let bucket =
+                Crop::Bucketed { padding_px: 7, buckets: vec![Shape::new(256, 512), shape] };
             for crop in [Crop::Fixed, Crop::Union { padding_px: 3 }, bucket] {
-                let solution = solve(
-                    &moved,
-                    &Settings {
-                        crop,
-                        ..plain.clone()
-                    },
-                )
-                .unwrap();
-                assert!(
-                    bits(&solution) == wanted,
-                    "padding {top}, {left} at ε {epsilon}"
-                );
+                let solution = solve(&moved, &Settings { crop, ..plain.clone() }).unwrap();
+                assert!(bits(&solution) == wanted, "padding {top}, {left} at ε {epsilon}");
             }
         }
     }
@@ -101,11 +76,7 @@ fn the_portable_path_gives_the_same_bits() {
     let small = Shape::new(20, 33);
     for (n, (name, pair)) in pairs::all(small).iter().enumerate() {
         for (epsilon, precision) in [(1e-3, Precision::F32), (1e-2, Precision::F64)] {
-            let reference = if n % 2 == 0 {
-                Reference::Counting
-            } else {
-                Reference::Product
-            };
+            let reference = if n % 2 == 0 { Reference::Counting } else { Reference::Product };
             let settings = Settings {
                 epsilon,
                 precision,
@@ -115,38 +86,23 @@ fn the_portable_path_gives_the_same_bits() {
             };
             let run = |path| solve_with(pair, &settings, &mut Scratch::for_path(path), &|| false);
             let (fast, plain) = (run(Simd::detect()).unwrap(), run(Simd::portable()).unwrap());
-            assert!(
-                bits(&fast) == bits(&plain),
-                "{name} ε {epsilon} {precision:?}"
-            );
+            assert!(bits(&fast) == bits(&plain), "{name} ε {epsilon} {precision:?}");
         }
     }
 }
 
 #[test]
 fn order_threads_and_used_memory_change_not_a_bit() {
-    let shapes = [
-        Shape::new(24, 40),
-        Shape::new(64, 50),
-        Shape::new(16, 16),
-        Shape::new(33, 90),
-    ];
-    let pairs: Vec<Pair> = (0..12)
-        .map(|n| embryo_pair(shapes[n % 4], n as u64, Change::default()))
-        .collect();
+    let shapes = [Shape::new(24, 40), Shape::new(64, 50), Shape::new(16, 16), Shape::new(33, 90)];
+    let pairs: Vec<Pair> =
+        (0..12).map(|n| embryo_pair(shapes[n % 4], n as u64, Change::default())).collect();
     let settings = Settings::default();
     let together = solve_all(&pairs, &settings);
     let mut scratch = Scratch::new();
     for (n, pair) in pairs.iter().enumerate().rev() {
         let alone = solve_with(pair, &settings, &mut scratch, &|| false).unwrap();
-        assert!(
-            bits(&alone) == bits(together[n].as_ref().unwrap()),
-            "pair {n}"
-        );
-        assert!(
-            bits(&alone) == bits(&solve(pair, &settings).unwrap()),
-            "pair {n}, fresh memory"
-        );
+        assert!(bits(&alone) == bits(together[n].as_ref().unwrap()), "pair {n}");
+        assert!(bits(&alone) == bits(&solve(pair, &settings).unwrap()), "pair {n}, fresh memory");
     }
 }
 
@@ -163,11 +119,7 @@ fn masses_add_up() {
             };
             let s = solve(&pair, &settings).unwrap();
             assert_eq!(s.status, Status::Converged, "{name}");
-            let (a, b) = if normalize {
-                (1.0, 1.0)
-            } else {
-                (s.mass_src, s.mass_tgt)
-            };
+            let (a, b) = if normalize { (1.0, 1.0) } else { (s.mass_src, s.mass_tgt) };
             let all = a.max(b).max(s.mass_transported);
             let off_a = (s.mass_transported + s.mass_destroyed - a).abs() / all;
             let off_b = (s.mass_transported + s.mass_created - b).abs() / all;
@@ -227,10 +179,7 @@ fn bad_pairs_are_named_and_spare_the_rest() {
         Pair::new(good.clone(), with(f64::INFINITY)),
         Pair::new(good.clone(), with(-0.5)),
         Pair::new(good.clone(), other),
-        Pair::new(
-            good.clone().with_um_per_px(0.5),
-            good.clone().with_um_per_px(0.6),
-        ),
+        Pair::new(good.clone().with_um_per_px(0.5), good.clone().with_um_per_px(0.6)),
         Pair::new(with(f64::MAX), with(f64::MAX)),
         Pair::new(good.clone(), good.clone()),
         Pair::new(good.clone(), frame(vec![0.0; 6])),
@@ -257,34 +206,18 @@ fn bad_pairs_are_named_and_spare_the_rest() {
         outcomes[2].as_ref().unwrap_err().to_string(),
         "target pixel (1, 1) is negative: -0.5"
     );
-    let raw = Settings {
-        normalize: false,
-        relaxation: f64::INFINITY,
-        ..Settings::default()
-    };
+    let raw = Settings { normalize: false, relaxation: f64::INFINITY, ..Settings::default() };
     let twice = frame(good.density.iter().map(|v| 2.0 * v).collect());
     let outcome = solve(&Pair::new(good.clone(), twice), &raw);
-    assert_eq!(
-        outcome,
-        Err(Failure::UnequalMasses {
-            mass_src: 3.0,
-            mass_tgt: 6.0
-        })
-    );
+    assert_eq!(outcome, Err(Failure::UnequalMasses { mass_src: 3.0, mass_tgt: 6.0 }));
     let narrow = Settings {
-        crop: Crop::Bucketed {
-            padding_px: 0,
-            buckets: vec![Shape::new(1, 3), Shape::new(2, 1)],
-        },
+        crop: Crop::Bucketed { padding_px: 0, buckets: vec![Shape::new(1, 3), Shape::new(2, 1)] },
         ..Settings::default()
     };
     let outcome = solve(&Pair::new(good.clone(), good), &narrow);
     assert_eq!(
         outcome,
-        Err(Failure::NoBucket {
-            shape: Shape::new(2, 2),
-            largest: Shape::new(1, 3)
-        })
+        Err(Failure::NoBucket { shape: Shape::new(2, 2), largest: Shape::new(1, 3) })
     );
 }
 
@@ -292,16 +225,9 @@ fn bad_pairs_are_named_and_spare_the_rest() {
 fn a_stop_is_heard_soon() {
     let shape = Shape::new(256, 512);
     let pair = embryo_pair(shape, 5, Change::default());
-    let settings = Settings {
-        epsilon: 3e-5,
-        tolerance: 1e-9,
-        ..Settings::default()
-    };
-    let (start, longest, before) = (
-        Instant::now(),
-        Cell::new(Duration::ZERO),
-        Cell::new(Instant::now()),
-    );
+    let settings = Settings { epsilon: 3e-5, tolerance: 1e-9, ..Settings::default() };
+    let (start, longest, before) =
+        (Instant::now(), Cell::new(Duration::ZERO), Cell::new(Instant::now()));
     let n_asked = Cell::new(0);
     let stop = || {
         let now = Instant::now();
@@ -314,11 +240,7 @@ fn a_stop_is_heard_soon() {
     assert_eq!(outcome, Err(Failure::Stopped));
     assert!(n_asked.get() > 50, "asked {} times", n_asked.get());
     // 20 ms of work; the rest is a margin for other programs on the machine.
-    assert!(
-        longest.get() < Duration::from_millis(200),
-        "longest wait {:?}",
-        longest.get()
-    );
+    assert!(longest.get() < Duration::from_millis(200), "longest wait {:?}", longest.get());
 }
 
 #[test]
@@ -331,24 +253,14 @@ fn memory_stays_within_its_need() {
         };
         let pair = Pair::new(ramp(0.1), ramp(0.0));
         for precision in [Precision::Auto, Precision::F32, Precision::F64] {
-            let settings = Settings {
-                epsilon: 1e-2,
-                relaxation: 1.0,
-                precision,
-                ..Settings::default()
-            };
+            let settings =
+                Settings { epsilon: 1e-2, relaxation: 1.0, precision, ..Settings::default() };
             let mut scratch = Scratch::new();
             solve_with(&pair, &settings, &mut scratch, &|| false).unwrap();
             let need = need(shape, &settings);
             let (held, said) = (scratch.bytes(), need.scratch_bytes);
-            assert!(
-                held <= said,
-                "{shape} {precision:?}: {held} held, {said} said"
-            );
-            assert!(
-                said < 4 * held + (1 << 17),
-                "{shape} {precision:?}: {held} held, {said} said"
-            );
+            assert!(held <= said, "{shape} {precision:?}: {held} held, {said} said");
+            assert!(said < 4 * held + (1 << 17), "{shape} {precision:?}: {held} held, {said} said");
         }
     }
 }
@@ -356,22 +268,11 @@ fn memory_stays_within_its_need() {
 #[test]
 fn the_coupling_lists_the_plan() {
     let pair = embryo_pair(Shape::new(20, 40), 4, Change::default());
-    let plain = Settings {
-        epsilon: 1e-3,
-        relaxation: 1.0,
-        tolerance: 1e-8,
-        ..Settings::default()
-    };
-    let all = Settings {
-        coupling: Coupling::Threshold(1e-12),
-        ..plain.clone()
-    };
+    let plain = Settings { epsilon: 1e-3, relaxation: 1.0, tolerance: 1e-8, ..Settings::default() };
+    let all = Settings { coupling: Coupling::Threshold(1e-12), ..plain.clone() };
     let solution = solve(&pair, &all).unwrap();
     let total: f64 = solution.coupling.iter().map(|l| l.mass).sum();
-    assert!(
-        (total / solution.mass_transported - 1.0).abs() < 1e-5,
-        "{total}"
-    );
+    assert!((total / solution.mass_transported - 1.0).abs() < 1e-5, "{total}");
     let cost: f64 = solution
         .coupling
         .iter()
@@ -381,21 +282,9 @@ fn the_coupling_lists_the_plan() {
             l.mass * (dy * dy + dx * dx)
         })
         .sum();
-    assert!(
-        (cost / solution.cost_px2 - 1.0).abs() < 1e-4,
-        "{cost} {}",
-        solution.cost_px2
-    );
+    assert!((cost / solution.cost_px2 - 1.0).abs() < 1e-4, "{cost} {}", solution.cost_px2);
 
-    let top = solve(
-        &pair,
-        &Settings {
-            coupling: Coupling::TopK(3),
-            ..plain
-        },
-    )
-    .unwrap()
-    .coupling;
+    let top = solve(&pair, &Settings { coupling: Coupling::TopK(3), ..plain }).unwrap().coupling;
     let n_live = pair.source.density.iter().filter(|v| **v > 0.0).count();
     assert_eq!(top.len(), 3 * n_live);
     for links in top.chunks_exact(3) {
@@ -408,11 +297,7 @@ fn the_coupling_lists_the_plan() {
         let mut largest = of_pixel;
         largest.sort_by(|a, b| b.total_cmp(a));
         for (link, wanted) in links.iter().zip(largest) {
-            assert!(
-                (link.mass / wanted - 1.0).abs() < 1e-9,
-                "{} {wanted}",
-                link.mass
-            );
+            assert!((link.mass / wanted - 1.0).abs() < 1e-9, "{} {wanted}", link.mass);
         }
     }
 }
@@ -420,21 +305,10 @@ fn the_coupling_lists_the_plan() {
 #[test]
 fn pooling_keeps_mass_and_lengths() {
     let pair = embryo_pair(Shape::new(96, 160), 9, Change::default());
-    let settings = Settings {
-        epsilon: 1e-3,
-        relaxation: 1.0,
-        ..Settings::default()
-    };
+    let settings = Settings { epsilon: 1e-3, relaxation: 1.0, ..Settings::default() };
     let fine = solve(&pair, &settings).unwrap();
     for pool in [2, 3] {
-        let pooled = solve(
-            &pair,
-            &Settings {
-                pool,
-                ..settings.clone()
-            },
-        )
-        .unwrap();
+        let pooled = solve(&pair, &Settings { pool, ..settings.clone() }).unwrap();
         assert!((pooled.mass_transported - fine.mass_transported).abs() < 2e-3);
         assert!((pooled.cost_px2 / fine.cost_px2 - 1.0).abs() < 0.05);
         let lifted = lift(&pooled, &pair.source, &pair.target).unwrap();
@@ -458,11 +332,7 @@ fn a_growing_disc_diverges() {
         Frame::new(96, 96, (0..96 * 96).map(pixel).collect()).unwrap()
     };
     let pair = Pair::new(disc(1.0, 1.0), disc(1.1, 1.2));
-    let settings = Settings {
-        epsilon: 1e-4,
-        relaxation: f64::INFINITY,
-        ..Settings::default()
-    };
+    let settings = Settings { epsilon: 1e-4, relaxation: f64::INFINITY, ..Settings::default() };
     let summary = summarise(&solve(&pair, &settings).unwrap()).unwrap();
     assert!((summary.div.p50 - 0.3).abs() < 0.03, "{:?}", summary.div);
     assert!(summary.curl.p50.abs() < 0.01, "{:?}", summary.curl);
@@ -473,16 +343,8 @@ fn a_growing_disc_diverges() {
 #[test]
 fn f32_admits_what_it_cannot_reach_and_auto_goes_on_in_f64() {
     let pair = embryo_pair(Shape::new(48, 64), 21, Change::default());
-    let strict = Settings {
-        epsilon: 1e-4,
-        tolerance: 1e-11,
-        ..Settings::default()
-    };
-    let single = Settings {
-        precision: Precision::F32,
-        max_iterations: 400,
-        ..strict.clone()
-    };
+    let strict = Settings { epsilon: 1e-4, tolerance: 1e-11, ..Settings::default() };
+    let single = Settings { precision: Precision::F32, max_iterations: 400, ..strict.clone() };
     let solution = solve(&pair, &single).unwrap();
     assert_eq!(solution.status, Status::MaxIterations);
     assert!(!solution.used_f64 && solution.residual > 1e-11 && solution.residual < 1e-5);
@@ -505,28 +367,15 @@ fn far_apart_pixels_stay_finite() {
     for relaxation in [1e-4, 1e-2, 1.0, 100.0, f64::INFINITY] {
         for epsilon in [1e-1, 1e-3, 1e-5] {
             for reference in [Reference::Product, Reference::Counting] {
-                let settings = Settings {
-                    epsilon,
-                    relaxation,
-                    reference,
-                    ..Settings::default()
-                };
+                let settings = Settings { epsilon, relaxation, reference, ..Settings::default() };
                 let s = solve(&pair, &settings).unwrap();
                 let case = format!("ε {epsilon} ρ {relaxation} {reference:?}: {:?}", s.status);
                 assert_eq!(s.status, Status::Converged, "{case}");
-                for v in [
-                    s.cost,
-                    s.objective,
-                    s.mass_transported,
-                    s.mass_created,
-                    s.mass_destroyed,
-                ] {
+                for v in [s.cost, s.objective, s.mass_transported, s.mass_created, s.mass_destroyed]
+                {
                     assert!(v.is_finite(), "{case} {s:?}");
                 }
-                assert!(
-                    (s.mass_transported + s.mass_destroyed - 1.0).abs() < 1e-6,
-                    "{case}"
-                );
+                assert!((s.mass_transported + s.mass_destroyed - 1.0).abs() < 1e-6, "{case}");
                 if relaxation <= 1e-2 && epsilon <= 1e-3 {
                     assert!(s.mass_transported < 1e-9, "{case} {}", s.mass_transported);
                 }
@@ -558,11 +407,7 @@ fn growth_without_loss() {
     assert_eq!(grown.sinkhorn_divergence, None);
     // The other way round: backwards in time nothing appears.
     let back = Pair::new(pair.target.clone(), pair.source.clone());
-    let settings = Settings {
-        relaxation: 0.1,
-        relaxation_tgt: Some(f64::INFINITY),
-        ..settings
-    };
+    let settings = Settings { relaxation: 0.1, relaxation_tgt: Some(f64::INFINITY), ..settings };
     let shrunk = solve(&back, &settings).unwrap();
     assert!((shrunk.cost / grown.cost - 1.0).abs() < 1e-3);
     assert!(shrunk.mass_created.abs() < 1e-4 * shrunk.mass_tgt);

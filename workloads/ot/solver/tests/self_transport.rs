@@ -16,11 +16,7 @@ fn random_frame(dice: &mut Rng, h: usize, w: usize) -> Frame {
     let mut density: Vec<f64> = (0..h * w)
         .map(|_| {
             let mass = 10_f64.powf(dice.between(-2.0, 0.0));
-            if dice.between(0.0, 1.0) < live {
-                mass
-            } else {
-                0.0
-            }
+            if dice.between(0.0, 1.0) < live { mass } else { 0.0 }
         })
         .collect();
     density[dice.below(h * w)] = 1.0;
@@ -42,11 +38,7 @@ fn self_transports_equal_the_dense_oracle() {
             } else {
                 10_f64.powf(dice.between(-1.0, 2.0))
             },
-            reference: if seed % 2 == 0 {
-                Reference::Product
-            } else {
-                Reference::Counting
-            },
+            reference: if seed % 2 == 0 { Reference::Product } else { Reference::Counting },
             normalize: seed % 3 != 0,
             tolerance: 1e-10,
             precision: Precision::F64,
@@ -57,9 +49,8 @@ fn self_transports_equal_the_dense_oracle() {
             "seed {seed} {h}x{w} ε {:.1e} ρ {:.1e} {:?}",
             settings.epsilon, settings.relaxation, settings.reference
         );
-        let own = self_transport(&frame, &settings, &mut Scratch::new(), &|| false)
-            .unwrap()
-            .unwrap();
+        let own =
+            self_transport(&frame, &settings, &mut Scratch::new(), &|| false).unwrap().unwrap();
         assert!(own.is_converged, "{case}: residual {:e}", own.residual);
         let grid = Grid::new(&Pair::new(frame.clone(), frame.clone()), &settings);
         let duals = grid.solve_dense();
@@ -72,16 +63,11 @@ fn self_transports_equal_the_dense_oracle() {
         };
         let value = exact.objective - settings.epsilon * reference_mass;
         let scale = value.abs().max(settings.epsilon);
-        assert!(
-            (own.objective - value).abs() < 1e-7 * scale,
-            "{case}: value"
-        );
+        assert!((own.objective - value).abs() < 1e-7 * scale, "{case}: value");
         for y in 0..own.shape.h_px {
             for x in 0..own.shape.w_px {
-                let (at, p) = (
-                    y * own.shape.w_px + x,
-                    (own.live.y0_px + y) * w + own.live.x0_px + x,
-                );
+                let (at, p) =
+                    (y * own.shape.w_px + x, (own.live.y0_px + y) * w + own.live.x0_px + x);
                 if frame.density[p] <= 0.0 {
                     assert!(own.velocity_yx_px[at][0].is_nan());
                     continue;
@@ -89,10 +75,7 @@ fn self_transports_equal_the_dense_oracle() {
                 // The two potentials of the oracle may differ by a constant.
                 let wanted = 0.5 * (duals.f[p] + duals.g[p]);
                 let off = (found[at] - wanted).abs();
-                assert!(
-                    off < 1e-6 * settings.epsilon.max(wanted.abs()),
-                    "{case}: {off:e}"
-                );
+                assert!(off < 1e-6 * settings.epsilon.max(wanted.abs()), "{case}: {off:e}");
                 for axis in 0..2 {
                     let (found, wanted) =
                         (own.velocity_yx_px[at][axis], exact.velocity_yx_px[p][axis]);
@@ -107,10 +90,7 @@ fn self_transports_equal_the_dense_oracle() {
 /// Every bit that debiasing sets.
 fn bits(solution: &Solution) -> Vec<u64> {
     let fields = solution.fields.as_ref().unwrap();
-    let maps = fields
-        .velocity_yx_px
-        .iter()
-        .chain(&fields.velocity_raw_yx_px);
+    let maps = fields.velocity_yx_px.iter().chain(&fields.velocity_raw_yx_px);
     let divergence = solution.sinkhorn_divergence.map_or(0, f64::to_bits);
     let numbers = maps.flatten().map(|v| v.to_bits());
     numbers.chain([divergence]).collect()
@@ -138,24 +118,14 @@ fn kept_self_transports_change_not_a_bit() {
     let shape = Shape::new(40, 64);
     let frames: Vec<Arc<Frame>> = (0..6)
         .map(|n| {
-            let change = Change {
-                shift: 0.02 * n as f64,
-                ..Change::default()
-            };
+            let change = Change { shift: 0.02 * n as f64, ..Change::default() };
             embryo_pair(shape, 3, change).target
         })
         .collect();
     for (pool, epsilon) in [(1, 1e-3), (3, 1e-3), (2, 1e-4)] {
-        let settings = Settings {
-            epsilon,
-            relaxation: 10.0,
-            pool,
-            ..Settings::default()
-        };
+        let settings = Settings { epsilon, relaxation: 10.0, pool, ..Settings::default() };
         let plain = |n: usize| Pair::new(Arc::clone(&frames[n]), Arc::clone(&frames[n + 1]));
-        let wanted: Vec<_> = (0..5)
-            .map(|n| bits(&solve(&plain(n), &settings).unwrap()))
-            .collect();
+        let wanted: Vec<_> = (0..5).map(|n| bits(&solve(&plain(n), &settings).unwrap())).collect();
         let cells: Vec<Arc<SelfCell>> = (0..6).map(|_| Arc::default()).collect();
         let kept = |pair: Pair, n: usize| {
             pair.with_self_cells(Arc::clone(&cells[n]), Arc::clone(&cells[n + 1]))
@@ -165,17 +135,10 @@ fn kept_self_transports_change_not_a_bit() {
         for n in (0..5).rev().chain(0..5) {
             for pair in [plain(n), cut(&plain(n), &settings.crop, pool)] {
                 let solution = solve_with(&kept(pair, n), &settings, &mut scratch, &|| false);
-                assert!(
-                    bits(&solution.unwrap()) == wanted[n],
-                    "pair {n}, pool {pool}"
-                );
+                assert!(bits(&solution.unwrap()) == wanted[n], "pair {n}, pool {pool}");
             }
         }
-        assert!(
-            cells
-                .iter()
-                .all(|cell| cell.is_filled() && cell.bytes() > 0)
-        );
+        assert!(cells.iter().all(|cell| cell.is_filled() && cell.bytes() > 0));
         cells.iter().for_each(|cell| cell.clear());
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -195,10 +158,7 @@ fn a_cell_follows_the_settings() {
     let pair = embryo_pair(Shape::new(24, 40), 1, Change::default());
     let pair = pair.with_self_cells(Arc::default(), Arc::default());
     for epsilon in [1e-2, 1e-3, 1e-2] {
-        let settings = Settings {
-            epsilon,
-            ..Settings::default()
-        };
+        let settings = Settings { epsilon, ..Settings::default() };
         let anew = Pair::new(Arc::clone(&pair.source), Arc::clone(&pair.target));
         let (kept, anew) = (solve(&pair, &settings), solve(&anew, &settings));
         assert!(bits(&kept.unwrap()) == bits(&anew.unwrap()), "ε {epsilon}");
@@ -209,19 +169,9 @@ fn a_cell_follows_the_settings() {
 #[test]
 fn all_but_the_velocity_is_as_without_debiasing() {
     for (name, pair) in pairs::all(Shape::new(33, 48)) {
-        let settings = Settings {
-            epsilon: 1e-3,
-            relaxation: 10.0,
-            ..Settings::default()
-        };
-        let raw = Settings {
-            raw_velocity: true,
-            ..settings.clone()
-        };
-        let (with, without) = (
-            solve(&pair, &settings).unwrap(),
-            solve(&pair, &raw).unwrap(),
-        );
+        let settings = Settings { epsilon: 1e-3, relaxation: 10.0, ..Settings::default() };
+        let raw = Settings { raw_velocity: true, ..settings.clone() };
+        let (with, without) = (solve(&pair, &settings).unwrap(), solve(&pair, &raw).unwrap());
         let same = |a: f64, b: f64| a.to_bits() == b.to_bits();
         assert!(same(with.cost, without.cost), "{name}");
         assert!(same(with.objective, without.objective), "{name}");
@@ -230,10 +180,7 @@ fn all_but_the_velocity_is_as_without_debiasing() {
         assert!(maps.velocity_raw_yx_px.is_empty());
         let numbers =
             |v: &[[f64; 2]]| -> Vec<u64> { v.iter().flatten().map(|v| v.to_bits()).collect() };
-        assert!(
-            numbers(&with_maps.velocity_raw_yx_px) == numbers(&maps.velocity_yx_px),
-            "{name}"
-        );
+        assert!(numbers(&with_maps.velocity_raw_yx_px) == numbers(&maps.velocity_yx_px), "{name}");
         assert_eq!(without.sinkhorn_divergence, None);
         // The divergence of different frames is positive, and never above the transport's cost.
         let divergence = with.sinkhorn_divergence.unwrap();

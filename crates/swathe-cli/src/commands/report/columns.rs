@@ -47,10 +47,8 @@ mod tests {
 
     #[test]
     fn cells_stand_below_each_other() {
-        let rows = [
-            ["a".to_owned(), "1".to_owned()],
-            ["ε\u{1b}[1m".to_owned(), "1,000".to_owned()],
-        ];
+        let rows =
+            [["a".to_owned(), "1".to_owned()], ["ε\u{1b}[1m".to_owned(), "1,000".to_owned()]];
         assert_eq!(
             columns(["name", ">n"], &rows),
             "  name       n\n  a          1\n  ε\u{fffd}[1m  1,000\n"

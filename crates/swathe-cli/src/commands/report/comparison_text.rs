@@ -17,12 +17,8 @@ pub(super) fn comparison_text(runs: [&ReportedRun; 2], compared: &Comparison) ->
     let mut text = format!("{} → {}\n", plain(&before), plain(&after));
     text += &settings(compared);
     text += "\nFigures\n";
-    let rows: Vec<[String; 4]> = compared
-        .figures
-        .iter()
-        .filter(|figure| figure.values != [0.0, 0.0])
-        .map(figure)
-        .collect();
+    let rows: Vec<[String; 4]> =
+        compared.figures.iter().filter(|figure| figure.values != [0.0, 0.0]).map(figure).collect();
     text += &columns(["", ">before", ">after", ">change"], &rows);
     text += &buckets(&compared.buckets);
     text += "\nOutcomes\n";
@@ -44,10 +40,7 @@ fn settings(compared: &Comparison) -> String {
         .iter()
         .map(|(name, [before, after])| [name.clone(), before.clone(), after.clone()])
         .collect();
-    format!(
-        "\nSettings that differ\n{}",
-        columns(["", "before", "after"], &rows)
-    )
+    format!("\nSettings that differ\n{}", columns(["", "before", "after"], &rows))
 }
 
 fn figure(figure: &Figure) -> [String; 4] {
@@ -111,10 +104,7 @@ fn buckets(changes: &[BucketChange]) -> String {
         false => "Buckets".to_owned(),
     };
     let heads = ["device", "class", "shape", ">before", ">after", ">for one"];
-    format!(
-        "\n{title}: problems × the time of solving one\n{}",
-        columns(heads, &rows)
-    )
+    format!("\n{title}: problems × the time of solving one\n{}", columns(heads, &rows))
 }
 
 fn outcomes_text(outcomes: &OutcomeChanges) -> String {
@@ -129,11 +119,7 @@ fn outcomes_text(outcomes: &OutcomeChanges) -> String {
     let ending = |kind: &Option<String>| kind.clone().unwrap_or_else(|| "solved".to_owned());
     for change in &outcomes.first {
         let [before, after] = change.kinds.each_ref().map(ending);
-        text += &format!(
-            "  row {} {}: {before} → {after}\n",
-            change.row,
-            plain(&change.id)
-        );
+        text += &format!("  row {} {}: {before} → {after}\n", change.row, plain(&change.id));
     }
     text += &more(outcomes.n_changed, outcomes.first.len());
     text
@@ -146,10 +132,7 @@ fn answers(runs: [&ReportedRun; 2], results: &ResultChanges) -> String {
             format!("  not comparable: {before}.parquet and {after}.parquet\n")
         }
         ResultChanges::NoTable(which) => {
-            format!(
-                "  {} is not complete and has no table\n",
-                runs[*which].path.display()
-            )
+            format!("  {} is not complete and has no table\n", runs[*which].path.display())
         }
         ResultChanges::Tables(changes) => tables(changes),
     }
@@ -161,11 +144,7 @@ fn tables(changes: &TableChanges) -> String {
             "  all {} rows that both have are the same, but for paths of files\n",
             count(changes.n_compared)
         ),
-        n => format!(
-            "  {} of {} rows differ\n",
-            count(n),
-            count(changes.n_compared)
-        ),
+        n => format!("  {} of {} rows differ\n", count(n), count(changes.n_compared)),
     };
     if !changes.columns.is_empty() {
         let columns: Vec<String> = changes
@@ -177,11 +156,7 @@ fn tables(changes: &TableChanges) -> String {
     }
     for (n, which) in changes.n_alone.iter().zip(["before", "after"]) {
         if *n > 0 {
-            let (rows, are) = if *n == 1 {
-                ("row", "is")
-            } else {
-                ("rows", "are")
-            };
+            let (rows, are) = if *n == 1 { ("row", "is") } else { ("rows", "are") };
             text += &format!("  {} {rows} {are} only there {which}\n", count(*n));
         }
     }
@@ -208,12 +183,8 @@ fn tables(changes: &TableChanges) -> String {
             0 => String::new(),
             n => format!(", {n} more"),
         };
-        text += &format!(
-            "  row {} {}: {}{rest}\n",
-            row.row,
-            plain(&row.id),
-            plain(&values.join(", "))
-        );
+        text +=
+            &format!("  row {} {}: {}{rest}\n", row.row, plain(&row.id), plain(&values.join(", ")));
     }
     text += &more(changes.n_changed, changes.first.len());
     text

@@ -63,14 +63,7 @@ fn facts(run: &ReportedRun) -> String {
     let mut rows: Vec<[String; 2]> = Vec::new();
     let mut fact = |name: &str, value: String| rows.push([name.to_owned(), value]);
     fact("command", run.file.command.clone());
-    fact(
-        "time",
-        format!(
-            "{}, {} solved",
-            time(report.wall_ms),
-            rate(report.solved_per_s())
-        ),
-    );
+    fact("time", format!("{}, {} solved", time(report.wall_ms), rate(report.solved_per_s())));
     fact(
         "memory",
         format!(
@@ -145,10 +138,7 @@ fn buckets(report: &Report) -> String {
         .iter()
         .take(N_BUCKETS)
         .map(|bucket| {
-            let dearest = bucket
-                .operations
-                .iter()
-                .max_by(|a, b| a.ms.total_cmp(&b.ms));
+            let dearest = bucket.operations.iter().max_by(|a, b| a.ms.total_cmp(&b.ms));
             let operation =
                 |operation: &OperationFigures| format!("{} {}", operation.name, time(operation.ms));
             [
@@ -167,16 +157,8 @@ fn buckets(report: &Report) -> String {
         true => format!("{N_BUCKETS} of {} buckets", report.buckets.len()),
         false => "Buckets".to_owned(),
     };
-    let heads = [
-        "device",
-        "class",
-        "shape",
-        ">problems",
-        ">solving",
-        ">for one",
-        ">padding",
-        "most on",
-    ];
+    let heads =
+        ["device", "class", "shape", ">problems", ">solving", ">for one", ">padding", "most on"];
     format!("\n{title}, the longest first\n{}", columns(heads, &rows))
 }
 

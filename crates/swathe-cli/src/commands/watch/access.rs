@@ -56,12 +56,7 @@ impl Access {
         if at.ip().is_unspecified() {
             hosts.extend(machine_name());
         }
-        Access {
-            port: at.port(),
-            hosts,
-            any_address: at.ip().is_unspecified(),
-            token,
-        }
+        Access { port: at.port(), hosts, any_address: at.ip().is_unspecified(), token }
     }
 
     /// The address of the page, including the token if there is one.
@@ -110,10 +105,7 @@ impl Access {
 
     fn judge_token(&self, token: &Token, uri: &Uri, headers: &HeaderMap) -> Result<Pass, Refusal> {
         let query = uri.query().unwrap_or_default();
-        if let Some(offered) = query
-            .split('&')
-            .find_map(|part| part.strip_prefix("token="))
-        {
+        if let Some(offered) = query.split('&').find_map(|part| part.strip_prefix("token=")) {
             return match token.is(offered) {
                 true => Ok(Pass::Exchange),
                 false => Err(Refusal::Token),
@@ -139,11 +131,7 @@ impl Access {
     /// The cookie that carries the token from now on.
     pub(crate) fn cookie(&self) -> Option<String> {
         let token = self.token.as_ref()?;
-        Some(format!(
-            "{}={}; Path=/; HttpOnly; SameSite=Strict",
-            self.cookie_name(),
-            token.text()
-        ))
+        Some(format!("{}={}; Path=/; HttpOnly; SameSite=Strict", self.cookie_name(), token.text()))
     }
 
     /// The port is part of the name, because browsers send cookies to all ports of a host.
@@ -232,17 +220,8 @@ mod tests {
     #[test]
     fn only_names_that_mean_this_server_are_answered() {
         let local = access("127.0.0.1", "127.0.0.1", None);
-        for host in [
-            "127.0.0.1:8123",
-            "localhost:8123",
-            "LOCALHOST:8123",
-            "[::1]:8123",
-        ] {
-            assert_eq!(
-                judge(&local, "/", &[("host", host)]),
-                Ok(Pass::Enter),
-                "{host}"
-            );
+        for host in ["127.0.0.1:8123", "localhost:8123", "LOCALHOST:8123", "[::1]:8123"] {
+            assert_eq!(judge(&local, "/", &[("host", host)]), Ok(Pass::Enter), "{host}");
         }
         for host in [
             "evil.example:8123",
@@ -259,20 +238,12 @@ mod tests {
             "::1:8123",
             "localhost:99999",
         ] {
-            assert_eq!(
-                judge(&local, "/", &[("host", host)]),
-                Err(Refusal::Host),
-                "{host}"
-            );
+            assert_eq!(judge(&local, "/", &[("host", host)]), Err(Refusal::Host), "{host}");
         }
         assert_eq!(judge(&local, "/", &[]), Err(Refusal::Host));
         let twice = [("host", "localhost:8123"), ("host", "localhost:8123")];
         assert_eq!(judge(&local, "/", &twice), Err(Refusal::Host));
-        let elsewhere = judge(
-            &local,
-            "http://evil.example/",
-            &[("host", "localhost:8123")],
-        );
+        let elsewhere = judge(&local, "http://evil.example/", &[("host", "localhost:8123")]);
         assert_eq!(elsewhere, Err(Refusal::Host));
     }
 
@@ -298,10 +269,7 @@ mod tests {
             let judged = judge(&everywhere, "/", &[("host", host)]);
             assert_eq!(judged.is_ok(), is_own, "{host}");
         }
-        let http = Access {
-            port: 80,
-            ..local_hosts()
-        };
+        let http = Access { port: 80, ..local_hosts() };
         assert_eq!(judge(&http, "/", &[("host", "localhost")]), Ok(Pass::Enter));
     }
 
@@ -328,11 +296,7 @@ mod tests {
             let judged = judge(&local, "/", &[host, (name, value)]);
             assert_eq!(judged.is_ok(), is_fine, "{name}: {value}");
         }
-        let link = [
-            host,
-            ("sec-fetch-site", "cross-site"),
-            ("sec-fetch-mode", "navigate"),
-        ];
+        let link = [host, ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")];
         assert_eq!(judge(&local, "/", &link), Ok(Pass::Enter));
     }
 
@@ -360,11 +324,7 @@ mod tests {
             ("/?token=0123456789abcde", "accept", "*/*"),
             ("/?token=wrong", "cookie", cookie.as_str()),
         ] {
-            assert_eq!(
-                asked(uri, name, value),
-                Err(Refusal::Token),
-                "{uri} {value}"
-            );
+            assert_eq!(asked(uri, name, value), Err(Refusal::Token), "{uri} {value}");
         }
         let mut headers = HeaderMap::new();
         headers.insert("host", host.1.parse().unwrap());

@@ -45,21 +45,12 @@ pub(crate) struct LaunchColumns {
 impl LaunchColumns {
     pub(crate) fn of(launches: &[Launch]) -> LaunchColumns {
         let ms = |time: fn(&Launch) -> f64| -> Vec<f64> {
-            launches
-                .iter()
-                .map(|launch| rounded(time(launch)))
-                .collect()
+            launches.iter().map(|launch| rounded(time(launch))).collect()
         };
         LaunchColumns {
-            device: launches
-                .iter()
-                .map(|launch| launch.device.to_string())
-                .collect(),
+            device: launches.iter().map(|launch| launch.device.to_string()).collect(),
             worker: launches.iter().map(|launch| launch.worker).collect(),
-            shape: launches
-                .iter()
-                .map(|launch| launch.shape.to_string())
-                .collect(),
+            shape: launches.iter().map(|launch| launch.shape.to_string()).collect(),
             n_lanes: launches.iter().map(|launch| launch.n_lanes).collect(),
             start_ms: ms(|launch| launch.start_ms),
             memory_ms: ms(Launch::memory_ms),

@@ -57,10 +57,7 @@ pub(crate) struct Connection {
 
 impl BoundedListener {
     pub(crate) fn new(listener: TcpListener) -> BoundedListener {
-        BoundedListener {
-            listener,
-            open: Arc::default(),
-        }
+        BoundedListener { listener, open: Arc::default() }
     }
 }
 
@@ -97,10 +94,7 @@ impl Open {
     /// that still waits for its request, or else the oldest one that receives a response.
     fn enter(&mut self, close: oneshot::Sender<()>) -> u64 {
         if self.asking.len() + self.answered.len() >= N_CONNECTIONS_MAX {
-            let oldest = self
-                .asking
-                .pop_first()
-                .or_else(|| self.answered.pop_first());
+            let oldest = self.asking.pop_first().or_else(|| self.answered.pop_first());
             if let Some((_, close)) = oldest {
                 // The connection may have ended in the meantime.
                 let _ = close.send(());

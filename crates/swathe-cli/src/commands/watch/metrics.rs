@@ -88,14 +88,8 @@ pub(crate) fn text(view: &View) -> String {
         "gauge",
         "Problems without an outcome, by where they are.",
     );
-    page.sample(
-        &[workload, ("state", "waiting")],
-        view.queue.n_waiting as f64,
-    );
-    page.sample(
-        &[workload, ("state", "in_flight")],
-        view.queue.n_in_flight as f64,
-    );
+    page.sample(&[workload, ("state", "waiting")], view.queue.n_waiting as f64);
+    page.sample(&[workload, ("state", "in_flight")], view.queue.n_in_flight as f64);
     page.gauge(
         "swathe_memory_used_bytes",
         "Memory reserved now.",
@@ -109,11 +103,7 @@ pub(crate) fn text(view: &View) -> String {
         view.memory.budget_bytes as f64,
     );
     for (name, help, n) in [
-        (
-            "swathe_setbacks_total",
-            "Setbacks, all mended.",
-            view.n_setbacks,
-        ),
+        ("swathe_setbacks_total", "Setbacks, all mended.", view.n_setbacks),
         ("swathe_launches_total", "Launches.", view.n_launches),
         (
             "swathe_mismatches_total",
@@ -142,10 +132,8 @@ impl Page {
     }
 
     fn sample(&mut self, labels: &[(&str, &str)], value: f64) {
-        let labels: Vec<String> = labels
-            .iter()
-            .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
-            .collect();
+        let labels: Vec<String> =
+            labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
         let _ = writeln!(self.text, "{}{{{}}} {value}", self.name, labels.join(","));
     }
 

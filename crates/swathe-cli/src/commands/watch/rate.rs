@@ -13,10 +13,7 @@ pub(crate) fn recent_per_s(live: &Live, recent: &[(f64, u64)]) -> Option<f64> {
         return None;
     }
     let window_ms = (now.0 / 5.0).clamp(WINDOW_MS_MIN, WINDOW_MS_MAX);
-    let samples = live
-        .samples
-        .iter()
-        .map(|sample| (sample.at_ms, sample.n_done));
+    let samples = live.samples.iter().map(|sample| (sample.at_ms, sample.n_done));
     // The last moment before the window, or the run's start if the run is younger than the window.
     let from = samples
         .chain(recent.iter().copied())

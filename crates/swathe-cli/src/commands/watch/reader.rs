@@ -44,25 +44,23 @@ pub(crate) fn start(
     told(&first);
     // A thread of its own, so that the page can still be served while a network drive does not
     // respond. The thread ends with the process.
-    std::thread::Builder::new()
-        .name("swathe-watch".to_owned())
-        .spawn(move || {
-            let mut last = first;
-            loop {
-                std::thread::sleep(LOOK_EVERY);
-                let next = view(&reader.look());
-                if next == last {
-                    continue;
-                }
-                if next.state != last.state {
-                    told(&next);
-                }
-                if sender.send(Snapshot::of(&next)).is_err() {
-                    return;
-                }
-                last = next;
+    std::thread::Builder::new().name("swathe-watch".to_owned()).spawn(move || {
+        let mut last = first;
+        loop {
+            std::thread::sleep(LOOK_EVERY);
+            let next = view(&reader.look());
+            if next == last {
+                continue;
             }
-        })?;
+            if next.state != last.state {
+                told(&next);
+            }
+            if sender.send(Snapshot::of(&next)).is_err() {
+                return;
+            }
+            last = next;
+        }
+    })?;
     Ok(receiver)
 }
 
@@ -235,9 +233,7 @@ impl<T: Clone> Cached<T> {
             }
             Err(error) => Err(error.to_string()),
         };
-        found
-            .map_err(|error| *trouble = Some(format!("{}: {error}", self.file.name())))
-            .ok()
+        found.map_err(|error| *trouble = Some(format!("{}: {error}", self.file.name()))).ok()
     }
 }
 

@@ -65,12 +65,8 @@ pub(crate) fn router(served: Served) -> Router {
 /// Checks access before any route handles the request, and sets the headers of every response.
 async fn guard(State(served): State<Arc<Served>>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    let pass = served.access.judge(
-        request.method(),
-        request.uri(),
-        request.headers(),
-        path == OPEN_PATH,
-    );
+    let pass =
+        served.access.judge(request.method(), request.uri(), request.headers(), path == OPEN_PATH);
     let mut response = match pass {
         Ok(Pass::Enter) => next.run(request).await,
         Ok(Pass::Exchange) => exchange(&served.access, path),
@@ -86,16 +82,12 @@ fn exchange(access: &Access, path: &str) -> Response {
     // Redirects to one of the fixed paths, never to the requested one: that could lead to another
     // site.
     let own = PATHS.into_iter().find(|own| *own == path);
-    let cookie = access
-        .cookie()
-        .and_then(|text| HeaderValue::from_str(&text).ok());
+    let cookie = access.cookie().and_then(|text| HeaderValue::from_str(&text).ok());
     let (Some(path), Some(cookie)) = (own, cookie) else {
         return text(StatusCode::NOT_FOUND, "there is nothing here\n");
     };
-    let headers = [
-        (header::LOCATION, HeaderValue::from_static(path)),
-        (header::SET_COOKIE, cookie),
-    ];
+    let headers =
+        [(header::LOCATION, HeaderValue::from_static(path)), (header::SET_COOKIE, cookie)];
     (StatusCode::SEE_OTHER, headers).into_response()
 }
 
@@ -111,10 +103,7 @@ fn refused(refusal: Refusal) -> Response {
             StatusCode::MISDIRECTED_REQUEST,
             "this server goes by another name: use the address that swathe watch printed\n",
         ),
-        Refusal::Origin => text(
-            StatusCode::FORBIDDEN,
-            "pages from elsewhere are not answered\n",
-        ),
+        Refusal::Origin => text(StatusCode::FORBIDDEN, "pages from elsewhere are not answered\n"),
         Refusal::Token => {
             let mut response = text(
                 StatusCode::UNAUTHORIZED,
@@ -122,9 +111,7 @@ fn refused(refusal: Refusal) -> Response {
                  send Authorization: Bearer TOKEN\n",
             );
             let scheme = HeaderValue::from_static("Bearer realm=\"swathe watch\"");
-            response
-                .headers_mut()
-                .insert(header::WWW_AUTHENTICATE, scheme);
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
             response
         }
     }
@@ -143,9 +130,7 @@ const DATA_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 
 fn set_headers(headers: &mut HeaderMap) {
     let policy = header::CONTENT_SECURITY_POLICY;
-    headers
-        .entry(policy)
-        .or_insert(HeaderValue::from_static(DATA_POLICY));
+    headers.entry(policy).or_insert(HeaderValue::from_static(DATA_POLICY));
     for (name, value) in [
         (header::CACHE_CONTROL, "no-store"),
         // The number of connections is limited: an idle one that waits for the next request would
@@ -154,14 +139,8 @@ fn set_headers(headers: &mut HeaderMap) {
         (header::REFERRER_POLICY, "no-referrer"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
-        (
-            HeaderName::from_static("cross-origin-resource-policy"),
-            "same-origin",
-        ),
-        (
-            HeaderName::from_static("cross-origin-opener-policy"),
-            "same-origin",
-        ),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
@@ -208,10 +187,9 @@ async fn report(State(served): State<Arc<Served>>) -> Response {
     }
     match &*last {
         Some((_, report)) => html(report.clone(), REPORT_POLICY),
-        None => text(
-            StatusCode::NOT_FOUND,
-            "there is no report yet: it is written when the run ends\n",
-        ),
+        None => {
+            text(StatusCode::NOT_FOUND, "there is no report yet: it is written when the run ends\n")
+        }
     }
 }
 

@@ -65,10 +65,7 @@ mod tests {
         for text in ["abcdefghijklmnop", "ABC-._~0123456789"] {
             assert!(Token::parse(text).is_ok(), "{text}");
         }
-        assert_eq!(
-            Token::parse("short").err(),
-            Some(TokenError::TooShort { n_characters: 5 })
-        );
+        assert_eq!(Token::parse("short").err(), Some(TokenError::TooShort { n_characters: 5 }));
         for (text, found) in [
             ("sixteen or more;", ' '),
             ("abcdefghijklmnop;Path=/", ';'),

@@ -124,10 +124,7 @@ impl ReportFacts {
     /// The outcomes of all problems. Reports of earlier versions do not record the outcomes of the
     /// problems that were done before a resume, so these are then missing.
     fn whole_counts(&self) -> Counts {
-        Counts {
-            n_problems: self.n_problems(),
-            ..sum_counts([self.before, self.report.counts])
-        }
+        Counts { n_problems: self.n_problems(), ..sum_counts([self.before, self.report.counts]) }
     }
 }
 
@@ -267,17 +264,12 @@ fn going_on(seen: &Seen, run: &RunFacts, seen_live: &SeenLive) -> View {
     let mut counts = sum_counts([live.before, live.counts]);
     if state == RunActivity::Dead {
         let n_solved = counts.n_done();
-        counts = Counts {
-            n_problems,
-            ..seen.committed.unwrap_or(live.before)
-        };
+        counts = Counts { n_problems, ..seen.committed.unwrap_or(live.before) };
         words += &lost_words(n_solved.saturating_sub(counts.n_done()));
     }
     let n_done = counts.n_done();
     let is_moving = state == RunActivity::Running;
-    let rate_per_s = is_moving
-        .then(|| rate::recent_per_s(live, &seen_live.recent))
-        .flatten();
+    let rate_per_s = is_moving.then(|| rate::recent_per_s(live, &seen_live.recent)).flatten();
     let last = live.samples.last().copied().unwrap_or_default();
     let peak_bytes = live.samples.iter().map(|sample| sample.used_bytes).max();
     View {
@@ -303,10 +295,7 @@ fn going_on(seen: &Seen, run: &RunFacts, seen_live: &SeenLive) -> View {
             budget_bytes: live.budget_bytes,
             peak_bytes: peak_bytes.unwrap_or(0),
         },
-        queue: QueueNow {
-            n_waiting: last.n_waiting,
-            n_in_flight: last.n_in_flight,
-        },
+        queue: QueueNow { n_waiting: last.n_waiting, n_in_flight: last.n_in_flight },
         workers: live.workers.clone(),
         problem_ids: live.problem_ids.clone(),
         samples: SampleColumns::of(&live.samples),
@@ -367,11 +356,7 @@ fn doing_now(seen: &SeenLive) -> (RunActivity, String, Option<u64>) {
         };
         let words = [words, busy_words(live)].join(" ");
         let since = live.started_unix_ms + live.last_outcome_ms as u64;
-        return (
-            RunActivity::Stalled,
-            words.trim_end().to_owned(),
-            Some(since),
-        );
+        return (RunActivity::Stalled, words.trim_end().to_owned(), Some(since));
     }
     let words = match seen.presence {
         Presence::Unknown => {
@@ -408,13 +393,10 @@ fn busy_words(live: &Live) -> String {
         })
         .collect();
     busy.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let sentences = busy
-        .iter()
-        .take(N_NAMED_MAX)
-        .map(|(for_ms, worker, problem)| {
-            let time = spoken(Duration::from_secs_f64(for_ms.max(0.0) / 1e3));
-            format!("Worker {worker} has been in {problem} for {time}.")
-        });
+    let sentences = busy.iter().take(N_NAMED_MAX).map(|(for_ms, worker, problem)| {
+        let time = spoken(Duration::from_secs_f64(for_ms.max(0.0) / 1e3));
+        format!("Worker {worker} has been in {problem} for {time}.")
+    });
     sentences.collect::<Vec<_>>().join(" ")
 }
 
@@ -422,9 +404,7 @@ fn busy_words(live: &Live) -> String {
 /// after its work was done.
 fn ended(seen: &Seen, run: &RunFacts) -> View {
     let report = seen.report.as_ref();
-    let command = report
-        .map(|report| report.command.clone())
-        .unwrap_or_default();
+    let command = report.map(|report| report.command.clone()).unwrap_or_default();
     let (state, words) = match run.state {
         RunState::Complete => {
             let words = match report {
@@ -457,10 +437,7 @@ fn ended(seen: &Seen, run: &RunFacts) -> View {
     };
     if let Some(committed) = seen.committed.filter(|_| state == RunActivity::NotRunning) {
         view.n_done = committed.n_done();
-        view.counts = Counts {
-            n_problems: view.n_problems,
-            ..committed
-        };
+        view.counts = Counts { n_problems: view.n_problems, ..committed };
     }
     // If the run is neither complete nor interrupted, the report belongs to an earlier attempt.
     let Some(report) = report.filter(|_| state != RunActivity::NotRunning) else {
@@ -481,11 +458,7 @@ fn ended(seen: &Seen, run: &RunFacts) -> View {
         budget_bytes: part.memory.budget_bytes,
         peak_bytes: part.memory.peak_bytes,
     };
-    view.queue.n_waiting = if state == RunActivity::Interrupted {
-        last.n_waiting
-    } else {
-        0
-    };
+    view.queue.n_waiting = if state == RunActivity::Interrupted { last.n_waiting } else { 0 };
     view.samples = SampleColumns::of(&part.samples);
     view.n_launches = part.n_launches;
     view.n_setbacks = part.n_setbacks;

@@ -17,20 +17,11 @@ fn live() -> Live {
         workload: "array".to_owned(),
         command: "swathe array map sqrt in.npz --out RUN".to_owned(),
         before: Counts::default(),
-        counts: Counts {
-            n_problems: 100,
-            n_solved: 38,
-            n_failed: 2,
-            ..Counts::default()
-        },
+        counts: Counts { n_problems: 100, n_solved: 38, n_failed: 2, ..Counts::default() },
         elapsed_ms: 20_000.0,
         last_outcome_ms: 19_900.0,
         budget_bytes: 1 << 30,
-        samples: vec![
-            sample(0.0, 0, 0),
-            sample(10_000.0, 10, 700),
-            sample(20_000.0, 40, 500),
-        ],
+        samples: vec![sample(0.0, 0, 0), sample(10_000.0, 10, 700), sample(20_000.0, 40, 500)],
         workers: Vec::new(),
         problem_ids: Vec::new(),
         n_setbacks: 0,
@@ -42,13 +33,7 @@ fn live() -> Live {
 }
 
 fn sample(at_ms: f64, n_done: u64, used_bytes: u64) -> Sample {
-    Sample {
-        at_ms,
-        n_done,
-        used_bytes,
-        n_waiting: 100 - n_done,
-        ..Sample::default()
-    }
+    Sample { at_ms, n_done, used_bytes, n_waiting: 100 - n_done, ..Sample::default() }
 }
 
 fn seen(live: Option<Live>, presence: Presence, silent_s: u64) -> Seen {
@@ -102,12 +87,7 @@ fn a_running_run_has_a_rate_and_an_end() {
 #[test]
 fn what_was_done_before_a_resume_counts_as_done_but_not_as_speed() {
     let mut live = live();
-    live.before = Counts {
-        n_problems: 900,
-        n_solved: 890,
-        n_panicked: 10,
-        ..Counts::default()
-    };
+    live.before = Counts { n_problems: 900, n_solved: 890, n_panicked: 10, ..Counts::default() };
     let view = view(&seen(Some(live), Presence::Alive, 0));
     assert_eq!((view.n_done, view.n_problems), (940, 1000));
     assert_eq!((view.counts.n_solved, view.counts.n_problems), (928, 1000));
@@ -120,12 +100,7 @@ fn what_was_done_before_a_resume_counts_as_done_but_not_as_speed() {
 /// Problems that a dead process had solved but not committed do not count as done.
 #[test]
 fn of_a_dead_run_what_is_committed_is_done() {
-    let committed = Counts {
-        n_problems: 31,
-        n_solved: 30,
-        n_failed: 1,
-        ..Counts::default()
-    };
+    let committed = Counts { n_problems: 31, n_solved: 30, n_failed: 1, ..Counts::default() };
     let mut seen = seen(Some(live()), Presence::Alive, 0);
     seen.committed = Some(committed);
     let running = view(&seen);
@@ -159,18 +134,10 @@ fn no_outcome_for_long_is_a_stall_and_says_who_is_busy() {
     // One outcome every half second: after 30 seconds something is wrong.
     let mut live = live();
     live.elapsed_ms = 49_000.0;
-    assert_eq!(
-        view(&seen(Some(live.clone()), Presence::Alive, 0)).state,
-        RunActivity::Running
-    );
+    assert_eq!(view(&seen(Some(live.clone()), Presence::Alive, 0)).state, RunActivity::Running);
     live.elapsed_ms = 95_000.0;
     live.workers = vec![
-        WorkerNow {
-            worker: 0,
-            device: DeviceId::Cpu,
-            phase: Phase::Idle,
-            problem: None,
-        },
+        WorkerNow { worker: 0, device: DeviceId::Cpu, phase: Phase::Idle, problem: None },
         WorkerNow {
             worker: 1,
             device: DeviceId::Cpu,
@@ -190,34 +157,21 @@ fn no_outcome_for_long_is_a_stall_and_says_who_is_busy() {
     // If outcomes are rare, longer gaps are usual.
     live.counts.n_solved = 2;
     live.counts.n_failed = 0;
-    assert_eq!(
-        view(&seen(Some(live.clone()), Presence::Alive, 0)).state,
-        RunActivity::Running
-    );
+    assert_eq!(view(&seen(Some(live.clone()), Presence::Alive, 0)).state, RunActivity::Running);
     live.counts.n_solved = 0;
     live.last_outcome_ms = 0.0;
     let words = view(&seen(Some(live.clone()), Presence::Alive, 0)).words;
-    assert!(
-        words.starts_with("There has been no outcome yet, after 95 s."),
-        "{words}"
-    );
+    assert!(words.starts_with("There has been no outcome yet, after 95 s."), "{words}");
     // Once all problems have their outcome, nothing is left to wait for.
     live.counts.n_solved = 100;
-    assert_eq!(
-        view(&seen(Some(live), Presence::Alive, 0)).state,
-        RunActivity::Running
-    );
+    assert_eq!(view(&seen(Some(live), Presence::Alive, 0)).state, RunActivity::Running);
 }
 
 #[test]
 fn a_process_that_is_there_but_silent_is_stalled() {
     let view = view(&seen(Some(live()), Presence::Alive, 80));
     assert_eq!(view.state, RunActivity::Stalled);
-    assert!(
-        view.words.contains("has not told its figures for 80 s"),
-        "{}",
-        view.words
-    );
+    assert!(view.words.contains("has not told its figures for 80 s"), "{}", view.words);
 }
 
 #[test]
@@ -239,10 +193,7 @@ fn a_process_that_is_gone_is_dead_and_the_way_on_is_told() {
 
 #[test]
 fn a_process_in_a_container_of_its_own_lives_as_long_as_its_file_grows() {
-    assert_eq!(
-        view(&seen(Some(live()), Presence::Gone, 1)).state,
-        RunActivity::Running
-    );
+    assert_eq!(view(&seen(Some(live()), Presence::Gone, 1)).state, RunActivity::Running);
 }
 
 #[test]
@@ -250,16 +201,10 @@ fn a_process_elsewhere_is_judged_by_its_silence() {
     let mut live = live();
     live.process.host = Some("far".to_owned());
     let running = view(&seen(Some(live.clone()), Presence::Unknown, 14));
-    assert_eq!(
-        (running.state, running.words.as_str()),
-        (RunActivity::Running, "At work on far.")
-    );
+    assert_eq!((running.state, running.words.as_str()), (RunActivity::Running, "At work on far."));
     let dead = view(&seen(Some(live), Presence::Unknown, 16));
     assert_eq!(dead.state, RunActivity::Dead);
-    assert!(
-        dead.words
-            .starts_with("The process on far has not been heard of for 16 s.")
-    );
+    assert!(dead.words.starts_with("The process on far has not been heard of for 16 s."));
 }
 
 #[test]
@@ -267,10 +212,7 @@ fn merging_is_told() {
     let mut live = live();
     live.stage = Stage::Merging;
     live.elapsed_ms = 1e6;
-    assert_eq!(
-        view(&seen(Some(live), Presence::Alive, 0)).state,
-        RunActivity::Merging
-    );
+    assert_eq!(view(&seen(Some(live), Presence::Alive, 0)).state, RunActivity::Merging);
 }
 
 const REPORT: &str = r#"{
@@ -300,17 +242,11 @@ fn ended_runs_are_told_from_their_report() {
     let at_once = all_solved
         .replace("\"n_before\": 10", "\"n_before\": 0")
         .replace("\"n_solved\": 88", "\"n_solved\": 90");
-    assert_eq!(
-        words(&at_once),
-        "Every problem is solved, and the tables are written."
-    );
+    assert_eq!(words(&at_once), "Every problem is solved, and the tables are written.");
     assert!(finished.has_report);
     let interrupted = view(&with_state(RunState::Interrupted, Some(REPORT)));
     assert_eq!(interrupted.state, RunActivity::Interrupted);
-    assert_eq!(
-        interrupted.resume_command.as_deref(),
-        Some("swathe array --resume")
-    );
+    assert_eq!(interrupted.resume_command.as_deref(), Some("swathe array --resume"));
     let earlier = view(&with_state(RunState::Running, Some(REPORT)));
     assert_eq!(earlier.state, RunActivity::NotRunning);
     assert!(!earlier.has_report, "the report is of an earlier attempt");
@@ -320,10 +256,7 @@ fn ended_runs_are_told_from_their_report() {
 #[test]
 fn a_run_without_live_file_or_report_is_not_running() {
     let view = view(&with_state(RunState::Running, None));
-    assert_eq!(
-        (view.state, view.n_problems),
-        (RunActivity::NotRunning, 100)
-    );
+    assert_eq!((view.state, view.n_problems), (RunActivity::NotRunning, 100));
 }
 
 #[test]

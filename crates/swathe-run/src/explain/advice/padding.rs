@@ -24,10 +24,7 @@ pub(super) fn padding(report: &Report, turns: &Turns, shapes: &[Shape]) -> Optio
     let launched: f64 = padded().map(|bucket| bucket.volume_launched as f64).sum();
     let real: f64 = padded().map(|bucket| bucket.volume_real as f64).sum();
     let waste_total = 1.0 - real / launched;
-    let n_buckets = padded()
-        .map(|bucket| bucket.shape)
-        .collect::<BTreeSet<_>>()
-        .len();
+    let n_buckets = padded().map(|bucket| bucket.shape).collect::<BTreeSet<_>>().len();
     Some(Advice {
         cost_ms: padded().map(lost_ms).sum::<f64>() / turns.n_turns.max(1) as f64,
         finding: Finding::Padding {
@@ -46,11 +43,8 @@ pub(super) fn padding(report: &Report, turns: &Turns, shapes: &[Shape]) -> Optio
 fn better(shapes: &[Shape], n_buckets: usize, waste_now: f64) -> Option<BetterBuckets> {
     const N_BUCKETS_MAX: usize = 16;
     const SAVED_MIN: f64 = 0.05;
-    let problems: Vec<(usize, u32, Shape)> = shapes
-        .iter()
-        .enumerate()
-        .map(|(index, &shape)| (index, 0, shape))
-        .collect();
+    let problems: Vec<(usize, u32, Shape)> =
+        shapes.iter().enumerate().map(|(index, &shape)| (index, 0, shape)).collect();
     if problems.is_empty() {
         return None;
     }

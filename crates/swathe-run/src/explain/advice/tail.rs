@@ -38,9 +38,7 @@ pub(super) fn tail(report: &Report, turns: &Turns) -> Option<Tail> {
 }
 
 fn of_launches(launches: &[Launch], turns: &Turns) -> Option<Tail> {
-    let last = launches
-        .iter()
-        .max_by(|a, b| a.end_ms.total_cmp(&b.end_ms))?;
+    let last = launches.iter().max_by(|a, b| a.end_ms.total_cmp(&b.end_ms))?;
     // Moments are visited in reverse: an end adds an active launch, a start removes one.
     let mut moments: Vec<(f64, i64)> = launches
         .iter()
@@ -75,12 +73,7 @@ fn of_launches(launches: &[Launch], turns: &Turns) -> Option<Tail> {
 /// If only some launches were kept, the samples still show when fewer problems than turns were
 /// left.
 fn of_samples(report: &Report, turns: &Turns) -> Option<Tail> {
-    let mut tail = Tail {
-        tail_ms: 0.0,
-        lost_ms: 0.0,
-        idle_ms: 0.0,
-        last: None,
-    };
+    let mut tail = Tail { tail_ms: 0.0, lost_ms: 0.0, idle_ms: 0.0, last: None };
     for pair in report.samples.windows(2).rev() {
         let (from, to) = (&pair[0], &pair[1]);
         if from.n_waiting > 0 || from.n_in_flight >= turns.n_turns as u64 {

@@ -40,12 +40,7 @@ impl Turns {
         devices.sort_unstable();
         devices.dedup();
         for device in devices {
-            let workers = || {
-                report
-                    .workers
-                    .iter()
-                    .filter(|worker| worker.device == device)
-            };
+            let workers = || report.workers.iter().filter(|worker| worker.device == device);
             let n_workers = workers().count();
             turns.n_workers += n_workers;
             turns.n_turns += match device {

@@ -47,10 +47,7 @@ pub(super) fn outcomes(runs: [&ReportedRun; 2]) -> Result<Option<OutcomeChanges>
         n_unsolved: unsolved.each_ref().map(|unsolved| unsolved.len() as u64),
         ..OutcomeChanges::default()
     };
-    let mut rows: Vec<u64> = unsolved
-        .iter()
-        .flat_map(|side| side.keys().copied())
-        .collect();
+    let mut rows: Vec<u64> = unsolved.iter().flat_map(|side| side.keys().copied()).collect();
     rows.sort_unstable();
     rows.dedup();
     for row in rows {
@@ -62,11 +59,7 @@ pub(super) fn outcomes(runs: [&ReportedRun; 2]) -> Result<Option<OutcomeChanges>
         changes.n_changed += 1;
         if changes.first.len() < N_FIRST {
             let id = sides.iter().flatten().map(|(id, _)| id.clone()).next();
-            changes.first.push(OutcomeChange {
-                row,
-                id: id.unwrap_or_default(),
-                kinds,
-            });
+            changes.first.push(OutcomeChange { row, id: id.unwrap_or_default(), kinds });
         }
     }
     Ok(Some(changes))

@@ -85,9 +85,7 @@ pub(super) fn results(runs: [&ReportedRun; 2]) -> Result<ResultChanges, FolderEr
 }
 
 /// Columns that identify the problem of a row. A table has some of them.
-const ID_NAMES: [&str; 7] = [
-    "pair_id", "name", "id", "query_id", "program", "task", "split",
-];
+const ID_NAMES: [&str; 7] = ["pair_id", "name", "id", "query_id", "program", "task", "split"];
 
 /// Columns that distinguish the rows of one problem.
 const KEY_NAMES: [&str; 1] = ["sample"];
@@ -108,12 +106,9 @@ fn tables(paths: [&Path; 2]) -> Result<TableChanges, FolderError> {
         fields.flatten().any(is_path)
     };
     let is_common = |name: &str| {
-        let types = schemas.each_ref().map(|schema| {
-            schema
-                .field_with_name(name)
-                .ok()
-                .map(|field| field.data_type())
-        });
+        let types = schemas
+            .each_ref()
+            .map(|schema| schema.field_with_name(name).ok().map(|field| field.data_type()));
         types[0].is_some() && types[0] == types[1] && !is_path_name(name)
     };
     let alone = |schema: &SchemaRef| -> Vec<String> {
@@ -121,21 +116,12 @@ fn tables(paths: [&Path; 2]) -> Result<TableChanges, FolderError> {
         let names = names.filter(|name| !is_common(name) && !is_path_name(name));
         names.cloned().collect()
     };
-    let mut changes = TableChanges {
-        columns_alone: schemas.each_ref().map(alone),
-        ..TableChanges::default()
-    };
-    let names: Vec<&String> = schemas[0]
-        .fields()
-        .iter()
-        .map(|field| field.name())
-        .collect();
+    let mut changes =
+        TableChanges { columns_alone: schemas.each_ref().map(alone), ..TableChanges::default() };
+    let names: Vec<&String> = schemas[0].fields().iter().map(|field| field.name()).collect();
     let names: Vec<&String> = names.into_iter().filter(|name| is_common(name)).collect();
     let mut counts = vec![0u64; names.len()];
-    let mut sides = [
-        Cursor::open(paths[0], &is_common)?,
-        Cursor::open(paths[1], &is_common)?,
-    ];
+    let mut sides = [Cursor::open(paths[0], &is_common)?, Cursor::open(paths[1], &is_common)?];
     loop {
         let [before, after] = &mut sides;
         before.refill()?;
@@ -244,8 +230,7 @@ fn relative_difference(columns: [&ArrayRef; 2], at: usize) -> f64 {
         };
         let is_number = flat.data_type().is_numeric();
         let cast = is_number.then(|| cast(&flat, &DataType::Float64).ok());
-        cast.flatten()
-            .map(|numbers| numbers.as_primitive::<Float64Type>().values().to_vec())
+        cast.flatten().map(|numbers| numbers.as_primitive::<Float64Type>().values().to_vec())
     });
     let [Some(a), Some(b)] = numbers else {
         return f64::INFINITY;
@@ -272,9 +257,7 @@ pub fn same_problems(run: &Path, other: &Path, table: &str) -> Result<TableChang
     let is_key = |name: &str| ID_NAMES.contains(&name) || KEY_NAMES.contains(&name);
     let keys = |batch: &RecordBatch| -> Vec<String> {
         let names = ID_NAMES.iter().chain(&KEY_NAMES);
-        let columns: Vec<_> = names
-            .filter_map(|name| batch.column_by_name(name))
-            .collect();
+        let columns: Vec<_> = names.filter_map(|name| batch.column_by_name(name)).collect();
         (0..batch.num_rows())
             .map(|at| {
                 let texts = columns.iter().map(|column| value_text(column.as_ref(), at));
@@ -303,10 +286,9 @@ pub fn same_problems(run: &Path, other: &Path, table: &str) -> Result<TableChang
                 if name == "row" || is_key(name) || is_path(field) {
                     continue;
                 }
-                let (Some(theirs), Some(ours)) = (
-                    batch.column_by_name(name),
-                    batches[its_batch].column_by_name(name),
-                ) else {
+                let (Some(theirs), Some(ours)) =
+                    (batch.column_by_name(name), batches[its_batch].column_by_name(name))
+                else {
                     continue;
                 };
                 let pair = [&theirs.slice(at, 1), &ours.slice(its_at, 1)];

@@ -95,10 +95,7 @@ mod tests {
     fn a_process_is_known_again_and_missed_when_gone() {
         let this = ProcessMark::of_this();
         assert_eq!(this.presence(), Presence::Alive);
-        let mut child = std::process::Command::new("sleep")
-            .arg("60")
-            .spawn()
-            .expect("sleep runs");
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep runs");
         let mark = ProcessMark {
             pid: child.id(),
             start_ticks: super::start_ticks(child.id()),
@@ -108,19 +105,10 @@ mod tests {
         child.kill().expect("it can be ended");
         child.wait().expect("it ends");
         assert_eq!(mark.presence(), Presence::Gone);
-        let earlier = ProcessMark {
-            start_ticks: this.start_ticks.map(|ticks| ticks - 1),
-            ..this.clone()
-        };
-        assert_eq!(
-            earlier.presence(),
-            Presence::Gone,
-            "its number was used again"
-        );
-        let elsewhere = ProcessMark {
-            host: Some("elsewhere".to_owned()),
-            ..this
-        };
+        let earlier =
+            ProcessMark { start_ticks: this.start_ticks.map(|ticks| ticks - 1), ..this.clone() };
+        assert_eq!(earlier.presence(), Presence::Gone, "its number was used again");
+        let elsewhere = ProcessMark { host: Some("elsewhere".to_owned()), ..this };
         assert_eq!(elsewhere.presence(), Presence::Unknown);
     }
 }

@@ -18,10 +18,7 @@ use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::ColumnDescPtr;
 
-const _: () = assert!(
-    cfg!(target_endian = "little"),
-    "pages hold numbers as memory does"
-);
+const _: () = assert!(cfg!(target_endian = "little"), "pages hold numbers as memory does");
 
 /// Whether a column is written as bulk: large lists of numbers none of which is null.
 pub(super) fn is_bulk(data_type: &DataType) -> bool {
@@ -127,11 +124,7 @@ impl Chunk {
         for at in 0..lists.len() {
             let (mut from, to) = (offsets[at] as usize, offsets[at + 1] as usize);
             if lists.is_null(at) || from == to {
-                let level = if lists.is_null(at) {
-                    0
-                } else {
-                    self.empty_level
-                };
+                let level = if lists.is_null(at) { 0 } else { self.empty_level };
                 self.make_room(&mut page, &elements, None);
                 page.add(1, level, true);
                 continue;
@@ -385,55 +378,26 @@ mod tests {
         let nulls = NullBuffer::from_iter(lengths.iter().map(Option::is_some));
         let nulls = Some(nulls).filter(|nulls| nulls.null_count() > 0);
         let element = Arc::new(Field::new("element", A::DATA_TYPE, false));
-        Arc::new(LargeListArray::new(
-            element,
-            offsets,
-            Arc::new(values),
-            nulls,
-        ))
+        Arc::new(LargeListArray::new(element, offsets, Arc::new(values), nulls))
     }
 
     /// Among them lists that span pages, and lists that end with their page.
     #[test]
     fn lists_of_every_type_and_length_come_back() {
-        let some = [
-            Some(3),
-            Some(0),
-            Some(70_000),
-            Some(1),
-            Some(1 << 20),
-            Some(0),
-            Some(0),
-        ];
+        let some = [Some(3), Some(0), Some(70_000), Some(1), Some(1 << 20), Some(0), Some(0)];
         let with_nulls = [None, Some(2), None, Some(0), Some(1_200_000), None];
         let columns: Vec<(&str, ArrayRef, bool)> = vec![
-            (
-                "f32",
-                lists::<Float32Type>(&some, |n| n as f32 * 0.5),
-                false,
-            ),
+            ("f32", lists::<Float32Type>(&some, |n| n as f32 * 0.5), false),
             ("f64", lists::<Float64Type>(&some, |n| -(n as f64)), false),
             ("u8", lists::<UInt8Type>(&some, |n| n as u8), false),
             ("i16", lists::<Int16Type>(&some, |n| n as i16), false),
-            (
-                "u64",
-                lists::<UInt64Type>(&some, |n| u64::MAX - n as u64),
-                false,
-            ),
+            ("u64", lists::<UInt64Type>(&some, |n| u64::MAX - n as u64), false),
         ];
         check(columns, 7);
         let columns: Vec<(&str, ArrayRef, bool)> = vec![
-            (
-                "u32",
-                lists::<UInt32Type>(&with_nulls, |n| u32::MAX - n as u32),
-                true,
-            ),
+            ("u32", lists::<UInt32Type>(&with_nulls, |n| u32::MAX - n as u32), true),
             ("i8", lists::<Int8Type>(&with_nulls, |n| n as i8), true),
-            (
-                "i64",
-                lists::<Int64Type>(&with_nulls, |n| -(n as i64)),
-                true,
-            ),
+            ("i64", lists::<Int64Type>(&with_nulls, |n| -(n as i64)), true),
         ];
         check(columns, 6);
         // Short lists have their repetition levels as bits.
@@ -446,11 +410,7 @@ mod tests {
     }
 
     fn check(mut columns: Vec<(&str, ArrayRef, bool)>, n_rows: usize) {
-        assert!(
-            columns
-                .iter()
-                .all(|(_, array, _)| is_bulk(array.data_type()))
-        );
+        assert!(columns.iter().all(|(_, array, _)| is_bulk(array.data_type())));
         let numbers: ArrayRef = Arc::new(UInt64Array::from_iter_values(0..n_rows as u64));
         columns.insert(0, ("row", numbers, false));
         let folder = tempfile::tempdir().unwrap();
@@ -467,12 +427,8 @@ mod tests {
         file.end_group().unwrap();
         file.write(&batch.slice(2, n_rows - 2)).unwrap();
         file.commit().unwrap();
-        let read: Vec<RecordBatch> = TableReader::open(&path)
-            .unwrap()
-            .batches()
-            .unwrap()
-            .map(Result::unwrap)
-            .collect();
+        let read: Vec<RecordBatch> =
+            TableReader::open(&path).unwrap().batches().unwrap().map(Result::unwrap).collect();
         let read = arrow::compute::concat_batches(&read[0].schema(), &read).unwrap();
         assert_eq!(read.columns(), batch.columns());
         // Hashing decodes without Arrow.

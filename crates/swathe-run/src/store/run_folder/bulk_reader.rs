@@ -46,37 +46,23 @@ pub(super) fn for_each_list(
             }
             (ColumnReader::Int32ColumnReader(reader), Some(2)) => {
                 read(reader, (max, n_lists), visit, |values, bytes| {
-                    bytes.extend(
-                        values
-                            .iter()
-                            .flat_map(|&value| (value as u16).to_le_bytes()),
-                    );
+                    bytes.extend(values.iter().flat_map(|&value| (value as u16).to_le_bytes()));
                     bytes
                 })
             }
             (ColumnReader::Int32ColumnReader(reader), Some(4)) => {
-                read(reader, (max, n_lists), visit, |values, _| {
-                    bytemuck::cast_slice(values)
-                })
+                read(reader, (max, n_lists), visit, |values, _| bytemuck::cast_slice(values))
             }
             (ColumnReader::FloatColumnReader(reader), Some(4)) => {
-                read(reader, (max, n_lists), visit, |values, _| {
-                    bytemuck::cast_slice(values)
-                })
+                read(reader, (max, n_lists), visit, |values, _| bytemuck::cast_slice(values))
             }
             (ColumnReader::Int64ColumnReader(reader), Some(8)) => {
-                read(reader, (max, n_lists), visit, |values, _| {
-                    bytemuck::cast_slice(values)
-                })
+                read(reader, (max, n_lists), visit, |values, _| bytemuck::cast_slice(values))
             }
             (ColumnReader::DoubleColumnReader(reader), Some(8)) => {
-                read(reader, (max, n_lists), visit, |values, _| {
-                    bytemuck::cast_slice(values)
-                })
+                read(reader, (max, n_lists), visit, |values, _| bytemuck::cast_slice(values))
             }
-            _ => Err(ParquetError::General(format!(
-                "its lists do not hold {element}"
-            ))),
+            _ => Err(ParquetError::General(format!("its lists do not hold {element}"))),
         }?;
         buffer = Arc::into_inner(bytes).map_or_else(Vec::new, ColumnBytes::into_buffer);
     }

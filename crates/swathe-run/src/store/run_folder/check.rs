@@ -106,11 +106,7 @@ fn check_parts(
             true => check_line(run, at, line),
             false => outcomes,
         });
-        found.extend(
-            line.files
-                .iter()
-                .map(|file| check(&base.join(&file.path), &file.seal)),
-        );
+        found.extend(line.files.iter().map(|file| check(&base.join(&file.path), &file.seal)));
         Ok::<_, std::convert::Infallible>(found)
     });
     for found in results.unwrap_or_default().into_iter().flatten() {

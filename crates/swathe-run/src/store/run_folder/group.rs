@@ -34,9 +34,8 @@ pub(super) struct Group {
 /// The groups of a part, ascending.
 pub(super) fn groups_of(path: &Path) -> Result<Vec<Group>, FolderError> {
     let file = File::open(path).map_err(FolderError::read(path))?;
-    let metadata = ParquetMetaDataReader::new()
-        .parse_and_finish(&file)
-        .map_err(FolderError::damaged(path))?;
+    let metadata =
+        ParquetMetaDataReader::new().parse_and_finish(&file).map_err(FolderError::damaged(path))?;
     let path: Arc<Path> = path.into();
     let groups = metadata.row_groups().iter().enumerate();
     let groups = groups.map(|(number, group)| {
@@ -77,10 +76,7 @@ pub(super) fn merge_groups(
     schema: &SchemaRef,
     picked: Picked,
 ) -> Result<(u64, Checksum), FolderError> {
-    let write_error = |source| FolderError::Write {
-        path: out.to_owned(),
-        source,
-    };
+    let write_error = |source| FolderError::Write { path: out.to_owned(), source };
     let keep = |name: &str| schema.field_with_name(name).is_ok();
     let mut writer = TableFile::create(out, Arc::clone(schema)).map_err(write_error)?;
     // The next group is the last element. Few groups are open at once, because runs deliver
@@ -209,10 +205,7 @@ struct Cursor {
 fn rows_at(open: &[Cursor], picks: &[(usize, usize)]) -> Result<RecordBatch, ArrowError> {
     let (which, from) = picks[0];
     let neighbours = picks.iter().enumerate();
-    if neighbours
-        .into_iter()
-        .all(|(n, &pick)| pick == (which, from + n))
-    {
+    if neighbours.into_iter().all(|(n, &pick)| pick == (which, from + n)) {
         return Ok(open[which].batch.slice(from, picks.len()));
     }
     let batches: Vec<&RecordBatch> = open.iter().map(|cursor| &cursor.batch).collect();
@@ -226,12 +219,7 @@ impl Cursor {
         table.builder = table.builder.with_row_groups(vec![group.number]);
         let mut batches = table.batches()?;
         let first = batches.next().transpose()?;
-        Ok(first.map(|batch| Cursor {
-            path: Arc::clone(&group.path),
-            batches,
-            batch,
-            at: 0,
-        }))
+        Ok(first.map(|batch| Cursor { path: Arc::clone(&group.path), batches, batch, at: 0 }))
     }
 
     /// The current row; `None` at the end of the batch.

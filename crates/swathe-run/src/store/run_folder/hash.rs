@@ -42,9 +42,7 @@ pub(super) fn table_hashes(table: &Path, n_threads: usize) -> Result<TableHashes
     let groups = metadata.metadata().row_groups();
     let mut n_bytes = vec![0; n_columns];
     for leaf in 0..metadata.parquet_schema().num_columns() {
-        let sizes = groups
-            .iter()
-            .map(|group| group.column(leaf).compressed_size());
+        let sizes = groups.iter().map(|group| group.column(leaf).compressed_size());
         n_bytes[metadata.parquet_schema().get_column_root_idx(leaf)] += sizes.sum::<i64>();
     }
     let mut order: Vec<usize> = (0..n_columns).collect();
@@ -251,11 +249,7 @@ fn write_values(array: &dyn Array, out: &mut ColumnHash) {
         DataType::Boolean => {
             let values = array.as_boolean();
             for at in 0..values.len() {
-                out.push(if values.is_valid(at) {
-                    1 + u8::from(values.value(at))
-                } else {
-                    0
-                });
+                out.push(if values.is_valid(at) { 1 + u8::from(values.value(at)) } else { 0 });
             }
         }
         DataType::Utf8 => with_length!(array.as_string::<i32>(), text),
@@ -347,10 +341,7 @@ mod tests {
             Some(vec![Some(f32::NAN), Some(-0.0)]),
         ]);
         RecordBatch::try_from_iter(vec![
-            (
-                "a",
-                Arc::new(Int32Array::from(vec![Some(1), None, Some(3), Some(4)])) as ArrayRef,
-            ),
+            ("a", Arc::new(Int32Array::from(vec![Some(1), None, Some(3), Some(4)])) as ArrayRef),
             ("b", Arc::new(StringArray::from(vec!["x", "", "yz", "ü"]))),
             ("c", Arc::new(lists)),
         ])
@@ -362,9 +353,7 @@ mod tests {
         let schema = batches[0].schema();
         let hash = |at: usize| {
             let mut hash = ColumnHash::default();
-            batches
-                .iter()
-                .for_each(|batch| hash.update(batch.column(at)));
+            batches.iter().for_each(|batch| hash.update(batch.column(at)));
             hash.finish(schema.field(at).name()).0
         };
         (0..schema.fields().len()).map(hash).collect()
@@ -375,21 +364,16 @@ mod tests {
         let whole = batch();
         let reference = hashes(std::slice::from_ref(&whole));
         for cut in 0..=4 {
-            assert_eq!(
-                hashes(&[whole.slice(0, cut), whole.slice(cut, 4 - cut)]),
-                reference
-            );
+            assert_eq!(hashes(&[whole.slice(0, cut), whole.slice(cut, 4 - cut)]), reference);
         }
         assert_ne!(hashes(&[whole.slice(0, 3)]), reference);
         let mut columns = whole.columns().to_vec();
-        columns[2] = Arc::new(LargeListArray::from_iter_primitive::<Float32Type, _, _>(
-            vec![
-                Some(vec![Some(1.0), None]),
-                None,
-                Some(vec![]),
-                Some(vec![Some(f32::NAN), Some(0.0)]),
-            ],
-        ));
+        columns[2] = Arc::new(LargeListArray::from_iter_primitive::<Float32Type, _, _>(vec![
+            Some(vec![Some(1.0), None]),
+            None,
+            Some(vec![]),
+            Some(vec![Some(f32::NAN), Some(0.0)]),
+        ]));
         let other = RecordBatch::try_new(whole.schema(), columns).unwrap();
         assert_ne!(hashes(&[other]), reference, "zero is not minus zero");
     }
@@ -431,9 +415,7 @@ mod tests {
     fn the_hash_of_values_knows_no_names() {
         let folder = tempfile::tempdir().unwrap();
         let hash = |columns: &[(&str, u16)], values: &[&str]| {
-            let fields = columns
-                .iter()
-                .map(|(name, _)| Field::new(*name, DataType::UInt16, true));
+            let fields = columns.iter().map(|(name, _)| Field::new(*name, DataType::UInt16, true));
             let schema = Schema::new(mark_values(fields, values));
             let arrays = columns
                 .iter()
@@ -452,9 +434,7 @@ mod tests {
 
     #[test]
     fn pieces_of_any_length_make_one_stream() {
-        let bytes: Vec<u8> = (0..400_000u32)
-            .map(|at| (at.wrapping_mul(at) >> 7) as u8)
-            .collect();
+        let bytes: Vec<u8> = (0..400_000u32).map(|at| (at.wrapping_mul(at) >> 7) as u8).collect();
         for n_piece in [1, 7, 1000, 65_535, 65_536, 65_537, 399_999] {
             let mut hash = ColumnHash::default();
             bytes.chunks(n_piece).for_each(|piece| hash.extend(piece));

@@ -135,11 +135,7 @@ impl Identity {
                 compare(&format!("--{name}"), then.to_string(), now.to_string());
             }
         }
-        compare(
-            "problems",
-            self.n_problems.to_string(),
-            other.n_problems.to_string(),
-        );
+        compare("problems", self.n_problems.to_string(), other.n_problems.to_string());
         lines.extend(input_differences(&self.inputs, &other.inputs));
         lines
     }
@@ -268,12 +264,7 @@ fn date_text(unix_s: u64) -> String {
     let year = era * 400 + year + u64::from(month >= 10);
     let month = if month < 10 { month + 3 } else { month - 9 };
     let s = unix_s % 86_400;
-    format!(
-        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z",
-        s / 3600,
-        s / 60 % 60,
-        s % 60
-    )
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", s / 3600, s / 60 % 60, s % 60)
 }
 
 /// The processor's name, its threads and its instructions.
@@ -349,13 +340,8 @@ impl RunJson {
     pub fn read(folder: &Path) -> Result<RunJson, FolderError> {
         let path = folder.join(FILE_NAME);
         let text = fs::read_to_string(&path).map_err(|source| match source.kind() {
-            std::io::ErrorKind::NotFound => FolderError::NoRun {
-                path: folder.to_owned(),
-            },
-            _ => FolderError::Read {
-                path: path.clone(),
-                source,
-            },
+            std::io::ErrorKind::NotFound => FolderError::NoRun { path: folder.to_owned() },
+            _ => FolderError::Read { path: path.clone(), source },
         })?;
         let run: RunJson = serde_json::from_str(&text).map_err(|error| FolderError::Damaged {
             path: path.clone(),
@@ -423,23 +409,14 @@ mod tests {
         let (changed, moved) = (file("b", "other"), ["x/a", "x/b"].map(|n| file(n, &n[2..])));
         let cases: [(&[&InputFile], &[&str]); 8] = [
             (&[&a, &b], &[]),
-            (
-                &[&a, &changed],
-                &["  input b: its contents changed (1 bytes then, 5 now)"],
-            ),
+            (&[&a, &changed], &["  input b: its contents changed (1 bytes then, 5 now)"]),
             // A file before the others does not change them.
             (&[&c, &a, &b], &["  input c: it was not given then"]),
             (&[&b], &["  input a: it is not given now"]),
             (&[&b, &a], &["  inputs: the same files in another order"]),
-            (
-                &[&a, &a, &b],
-                &["  inputs: the same files in another order"],
-            ),
+            (&[&a, &a, &b], &["  inputs: the same files in another order"]),
             (&[&moved[0], &moved[1]], &[]),
-            (
-                &[&moved[0], &moved[0]],
-                &["  input x/a: its contents changed (1 bytes then, 1 now)"],
-            ),
+            (&[&moved[0], &moved[0]], &["  input x/a: its contents changed (1 bytes then, 1 now)"]),
         ];
         for (now, lines) in cases {
             let now: Vec<InputFile> = now.iter().map(|file| (*file).clone()).collect();

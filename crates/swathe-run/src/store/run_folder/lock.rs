@@ -17,15 +17,10 @@ pub(super) struct FolderLock {
 impl FolderLock {
     pub(super) fn take(folder: &Path) -> Result<FolderLock, FolderError> {
         let path = folder.join(FILE_NAME);
-        let file = open_own(
-            &path,
-            OpenOptions::new().write(true).create(true).truncate(false),
-        )?;
+        let file = open_own(&path, OpenOptions::new().write(true).create(true).truncate(false))?;
         match file.try_lock() {
             Ok(()) => Ok(FolderLock { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(FolderError::InUse {
-                path: folder.to_owned(),
-            }),
+            Err(TryLockError::WouldBlock) => Err(FolderError::InUse { path: folder.to_owned() }),
             Err(TryLockError::Error(source)) => Err(FolderError::Write { path, source }),
         }
     }

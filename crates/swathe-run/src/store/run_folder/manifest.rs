@@ -71,10 +71,7 @@ impl Checksum {
     pub fn of(path: &Path) -> io::Result<Checksum> {
         let mut hasher = blake3::Hasher::new();
         hasher.update_reader(File::open(path)?)?;
-        Ok(Checksum {
-            n_bytes: hasher.count(),
-            blake3: hasher.finalize().to_hex().to_string(),
-        })
+        Ok(Checksum { n_bytes: hasher.count(), blake3: hasher.finalize().to_hex().to_string() })
     }
 }
 
@@ -176,15 +173,12 @@ impl Manifest {
         options.read(true).write(true).create(true).truncate(false);
         let mut file = open_own(&path, &mut options)?;
         let mut text = Vec::new();
-        file.read_to_end(&mut text)
-            .map_err(FolderError::read(&path))?;
+        file.read_to_end(&mut text).map_err(FolderError::read(&path))?;
         let (lines, n_whole) = parse(&text).map_err(LineError::at(&path))?;
         if n_whole < text.len() {
-            file.set_len(n_whole as u64)
-                .map_err(FolderError::write(&path))?;
+            file.set_len(n_whole as u64).map_err(FolderError::write(&path))?;
         }
-        file.seek(SeekFrom::End(0))
-            .map_err(FolderError::write(&path))?;
+        file.seek(SeekFrom::End(0)).map_err(FolderError::write(&path))?;
         check_unsealed(folder, &lines)?;
         Ok(Manifest { path, file, lines })
     }
@@ -192,10 +186,7 @@ impl Manifest {
     /// Creates a manifest with these lines atomically.
     pub(super) fn make(folder: &Path, lines: Vec<ManifestLine>) -> Result<(), FolderError> {
         let lines = lines.into_iter().zip(0..).map(|(line, sequence)| {
-            let line = ManifestLine {
-                sequence: Some(sequence),
-                ..line
-            };
+            let line = ManifestLine { sequence: Some(sequence), ..line };
             line.sealed_text()
         });
         let text: String = lines.collect();
@@ -234,38 +225,24 @@ impl Manifest {
 
     /// The number of the next part: one more than the largest so far.
     pub(super) fn next_number(&self) -> u64 {
-        let numbers = self
-            .lines
-            .iter()
-            .filter_map(|line| line.part.split('.').next()?.parse::<u64>().ok());
+        let numbers =
+            self.lines.iter().filter_map(|line| line.part.split('.').next()?.parse::<u64>().ok());
         numbers.max().map_or(0, |number| number + 1)
     }
 
     /// Adds a line and syncs it: from here on the part exists.
     pub(super) fn announce(&mut self, line: ManifestLine) -> Result<(), FolderError> {
-        let line = ManifestLine {
-            sequence: Some(self.lines.len() as u64),
-            ..line
-        };
+        let line = ManifestLine { sequence: Some(self.lines.len() as u64), ..line };
         let text = line.sealed_text();
         self.check_there()?;
-        let end = self
-            .file
-            .stream_position()
-            .map_err(FolderError::write(&self.path))?;
-        let written = self
-            .file
-            .write_all(text.as_bytes())
-            .and_then(|()| self.file.sync_data());
+        let end = self.file.stream_position().map_err(FolderError::write(&self.path))?;
+        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
         if let Err(source) = written {
             // A torn line would be cut off when the manifest is opened again, but a later line must
             // not follow it.
             let _ = self.file.set_len(end);
             let _ = self.file.seek(SeekFrom::Start(end));
-            return Err(FolderError::Write {
-                path: self.path.clone(),
-                source,
-            });
+            return Err(FolderError::Write { path: self.path.clone(), source });
         }
         self.lines.push(line);
         Ok(())
@@ -284,9 +261,7 @@ pub fn committed_counts(manifest: &[u8]) -> Result<Counts, String> {
 
 /// The sum of several counts.
 pub fn sum_counts(counts: impl IntoIterator<Item = Counts>) -> Counts {
-    counts
-        .into_iter()
-        .fold(Counts::default(), |sum, counts| sum + counts)
+    counts.into_iter().fold(Counts::default(), |sum, counts| sum + counts)
 }
 
 /// Lines of earlier versions have no checksum, so they are compared with the contents of their
@@ -367,11 +342,7 @@ struct LineError {
 impl LineError {
     fn at(path: &Path) -> impl FnOnce(LineError) -> FolderError + use<> {
         let path = path.to_owned();
-        move |error| FolderError::ManifestLine {
-            path,
-            line: error.line,
-            reason: error.reason,
-        }
+        move |error| FolderError::ManifestLine { path, line: error.line, reason: error.reason }
     }
 }
 
@@ -383,10 +354,7 @@ fn parse(text: &[u8]) -> Result<(Vec<ManifestLine>, usize), LineError> {
         if !text_line.ends_with(b"\n") {
             break;
         }
-        let fault = |reason| LineError {
-            line: at + 1,
-            reason,
-        };
+        let fault = |reason| LineError { line: at + 1, reason };
         match ManifestLine::parse(text_line) {
             Ok(line) => lines.push(line),
             // A crash of the whole machine can leave the last line as zeros.
@@ -440,17 +408,9 @@ fn check_overlaps(lines: &[ManifestLine]) -> Result<(), LineError> {
     for (at, line) in lines.iter().enumerate() {
         if let Some(first) = parts.insert(&line.part, at) {
             let reason = format!("it announces {} again, after line {}", line.part, first + 1);
-            return Err(LineError {
-                line: at + 1,
-                reason,
-            });
+            return Err(LineError { line: at + 1, reason });
         }
-        spans.extend(
-            line.problems
-                .spans()
-                .iter()
-                .map(|&(from, to)| (from, to, at)),
-        );
+        spans.extend(line.problems.spans().iter().map(|&(from, to)| (from, to, at)));
     }
     spans.sort_unstable();
     for pair in spans.windows(2) {
@@ -480,17 +440,11 @@ mod tests {
         assert_eq!(missing(2, 6), [(4, 5)]);
         assert_eq!(missing(20, 22), [(20, 22)]);
         assert!(Spans::default().missing(3, 3).is_empty());
-        assert_eq!(
-            Spans::from_iter([(4, 6), (0, 2), (2, 4), (9, 9)]).spans(),
-            [(0, 6)]
-        );
+        assert_eq!(Spans::from_iter([(4, 6), (0, 2), (2, 4), (9, 9)]).spans(), [(0, 6)]);
     }
 
     fn line(number: u64) -> ManifestLine {
-        let seal = Checksum {
-            n_bytes: 1,
-            blake3: "00".to_owned(),
-        };
+        let seal = Checksum { n_bytes: 1, blake3: "00".to_owned() };
         ManifestLine {
             sequence: None,
             part: format!("{number:06}.parquet"),
@@ -508,10 +462,7 @@ mod tests {
     /// The lines of a manifest for these parts, with checksums.
     fn texts(numbers: &[u64]) -> Vec<String> {
         let lines = numbers.iter().zip(0..).map(|(&number, sequence)| {
-            let line = ManifestLine {
-                sequence: Some(sequence),
-                ..line(number)
-            };
+            let line = ManifestLine { sequence: Some(sequence), ..line(number) };
             line.sealed_text()
         });
         lines.collect()
@@ -535,19 +486,12 @@ mod tests {
     fn a_torn_last_line_is_cut_off_and_an_earlier_one_is_damage() {
         let [a, b] = <[String; 2]>::try_from(texts(&[0, 1])).unwrap();
         let whole = a.clone() + &b;
-        for torn in [
-            &whole[..whole.len() - 1],
-            &whole[..a.len() + 5],
-            &(a.clone() + "\0\0\n"),
-        ] {
+        for torn in [&whole[..whole.len() - 1], &whole[..a.len() + 5], &(a.clone() + "\0\0\n")] {
             let (lines, n_whole) = parse(torn.as_bytes()).unwrap();
             assert_eq!(lines.len(), 1);
             assert_eq!(n_whole, a.len());
         }
-        assert_eq!(
-            parse(("{}\n".to_owned() + &b).as_bytes()).unwrap_err().line,
-            1
-        );
+        assert_eq!(parse(("{}\n".to_owned() + &b).as_bytes()).unwrap_err().line, 1);
     }
 
     #[test]
@@ -572,17 +516,9 @@ mod tests {
         check(&[a, &bare(1)], 2, "no checksum");
         // Lines of earlier versions.
         parse([bare(0), bare(1)].concat().as_bytes()).unwrap();
-        check(
-            &[&bare(0), &bare(0)],
-            2,
-            "000000.parquet again, after line 1",
-        );
+        check(&[&bare(0), &bare(0)], 2, "000000.parquet again, after line 1");
         let twice = bare(1).replace("[[1,2]]", "[[0,2]]");
         check(&[&bare(0), &twice], 2, "problem 0 again, after line 1");
-        check(
-            &[&bare(0).replace("[[0,1]]", "[[1,0]]"), &bare(1)],
-            1,
-            "ascending",
-        );
+        check(&[&bare(0).replace("[[0,1]]", "[[1,0]]"), &bare(1)], 1, "ascending");
     }
 }

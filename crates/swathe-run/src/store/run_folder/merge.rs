@@ -40,10 +40,7 @@ pub struct Merged {
 /// # Errors
 /// If a shard is missing, unfinished, damaged or of another run, or if a table cannot be written.
 pub fn merge_shards(run: &Path, n_threads: usize) -> Result<Merged, FolderError> {
-    let incomplete = |reason: String| FolderError::Incomplete {
-        path: run.to_owned(),
-        reason,
-    };
+    let incomplete = |reason: String| FolderError::Incomplete { path: run.to_owned(), reason };
     let folder = run.join("shards");
     let mut shards: Vec<(PathBuf, RunJson)> = Vec::new();
     let entries = match std::fs::read_dir(&folder) {
@@ -52,10 +49,7 @@ pub fn merge_shards(run: &Path, n_threads: usize) -> Result<Merged, FolderError>
             return Err(FolderError::NoRun { path: folder });
         }
         Err(source) => {
-            return Err(FolderError::Read {
-                path: folder,
-                source,
-            });
+            return Err(FolderError::Read { path: folder, source });
         }
     };
     refuse_link(&folder)?;
@@ -70,9 +64,8 @@ pub fn merge_shards(run: &Path, n_threads: usize) -> Result<Merged, FolderError>
     let n_shards = first.identity.shard.map_or(1, |(_, n)| n);
     let mut whole = without_shard(first);
     for number in 1..=n_shards {
-        let Some((path, shard)) = shards
-            .iter()
-            .find(|(_, shard)| shard.identity.shard == Some((number, n_shards)))
+        let Some((path, shard)) =
+            shards.iter().find(|(_, shard)| shard.identity.shard == Some((number, n_shards)))
         else {
             return Err(incomplete(format!("shard {number}/{n_shards} is missing")));
         };
@@ -84,10 +77,7 @@ pub fn merge_shards(run: &Path, n_threads: usize) -> Result<Merged, FolderError>
         let its = without_shard(shard).identity;
         let differences = whole.identity.differences(&its);
         if !differences.is_empty() {
-            return Err(FolderError::Differs {
-                path: path.clone(),
-                differences,
-            });
+            return Err(FolderError::Differs { path: path.clone(), differences });
         }
         whole.identity.absorb_inputs(&its);
     }
@@ -104,17 +94,12 @@ pub fn merge_shards(run: &Path, n_threads: usize) -> Result<Merged, FolderError>
         .map(|(path, _)| Ok((path.clone(), Manifest::read(path)?)))
         .collect::<Result<_, FolderError>>()?;
     let table = first.table.clone().unwrap_or_default();
-    let borrowed: Vec<(PathBuf, &[ManifestLine])> = lines
-        .iter()
-        .map(|(path, lines)| (path.clone(), lines.as_slice()))
-        .collect();
+    let borrowed: Vec<(PathBuf, &[ManifestLine])> =
+        lines.iter().map(|(path, lines)| (path.clone(), lines.as_slice())).collect();
     let (first_path, _) = &shards[0];
     let first_table = TableReader::of_run(first_path, &table)?.builder;
     let schema = Arc::clone(first_table.schema());
-    let simd: BTreeSet<&String> = shards
-        .iter()
-        .map(|(_, shard)| &shard.identity.simd)
-        .collect();
+    let simd: BTreeSet<&String> = shards.iter().map(|(_, shard)| &shard.identity.simd).collect();
     let problems = 0..first.identity.n_problems;
     let made = first.made.as_ref();
     let threads = (usize::MAX, n_threads);
@@ -194,11 +179,8 @@ pub(super) fn merge(
     let (rows, outcomes): (Vec<_>, Vec<_>) = groups.into_iter().unzip();
     let (rows, outcomes) = (rows.concat(), outcomes.concat());
 
-    let names = [
-        format!("{table}.parquet"),
-        "timing.parquet".to_owned(),
-        "failures.parquet".to_owned(),
-    ];
+    let names =
+        [format!("{table}.parquet"), "timing.parquet".to_owned(), "failures.parquet".to_owned()];
     let paths = names.each_ref().map(|name| out.join(name));
     let timing = outcomes_columns(&["row", "id", "device", "milliseconds", "attempts"]);
     let failures = outcomes_columns(&["row", "id", "kind", "message"]);
@@ -216,12 +198,7 @@ pub(super) fn merge(
     let [table, _, _] = paths;
     let (n_rows, n_failures) = (written[0].0, written[2].0);
     let seals = written.into_iter().map(|(_, seal)| seal);
-    Ok(Tables {
-        table,
-        seals: names.into_iter().zip(seals).collect(),
-        n_rows,
-        n_failures,
-    })
+    Ok(Tables { table, seals: names.into_iter().zip(seals).collect(), n_rows, n_failures })
 }
 
 /// Checks that the parts together have an outcome for each of `problems` and for no other.
@@ -238,11 +215,7 @@ pub(super) fn check_coverage(
     spans.sort_unstable();
     let line_error = |number: usize, reason: String| {
         let (folder, at, _) = parts[number];
-        FolderError::ManifestLine {
-            path: folder.join(manifest::FILE_NAME),
-            line: at + 1,
-            reason,
-        }
+        FolderError::ManifestLine { path: folder.join(manifest::FILE_NAME), line: at + 1, reason }
     };
     let mut before: Option<((u64, u64), usize)> = None;
     for &((from, to), number) in &spans {
@@ -275,10 +248,7 @@ pub(super) fn check_coverage(
         None => Ok(()),
         Some((first, _)) => Err(FolderError::Incomplete {
             path: out.to_owned(),
-            reason: format!(
-                "{} problems have no outcome, the first is {first}",
-                missing.len()
-            ),
+            reason: format!("{} problems have no outcome, the first is {first}", missing.len()),
         }),
     }
 }
@@ -293,9 +263,7 @@ fn checked_groups(path: &Path, schema: &Schema) -> Result<Vec<Group>, FolderErro
             columns.collect()
         };
         if of(&found) != of(schema) {
-            return Err(FolderError::damaged(path)(
-                "it has other columns than the table",
-            ));
+            return Err(FolderError::damaged(path)("it has other columns than the table"));
         }
         groups_of(path)
     })
@@ -309,17 +277,13 @@ fn guarded<T>(
 ) -> Result<T, FolderError> {
     swathe::guarded(work).unwrap_or_else(|panic| {
         let what = swathe::panic_message(panic);
-        Err(FolderError::damaged(path)(format!(
-            "its contents cannot be decoded: {what}"
-        )))
+        Err(FolderError::damaged(path)(format!("its contents cannot be decoded: {what}")))
     })
 }
 
 fn outcomes_columns(names: &[&str]) -> Schema {
     let schema = outcomes_schema();
-    let fields = names
-        .iter()
-        .map(|name| schema.field_with_name(name).expect("outcomes have it"));
+    let fields = names.iter().map(|name| schema.field_with_name(name).expect("outcomes have it"));
     Schema::new(fields.cloned().collect::<Vec<_>>())
 }
 
@@ -361,9 +325,6 @@ mod tests {
     fn a_panic_of_a_decoder_names_the_file() {
         let decoded: Result<(), _> = guarded(Path::new("parts/7.parquet"), || panic!("no offsets"));
         let told = decoded.unwrap_err().to_string();
-        assert!(
-            told.contains("parts/7.parquet") && told.contains("no offsets"),
-            "{told}"
-        );
+        assert!(told.contains("parts/7.parquet") && told.contains("no offsets"), "{told}");
     }
 }

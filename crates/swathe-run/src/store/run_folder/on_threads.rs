@@ -60,17 +60,10 @@ mod tests {
             let made = on_threads("test", n_threads, 50, &|number| Ok::<_, ()>(number * 2));
             assert_eq!(made, Ok((0..50).map(|number| number * 2).collect()));
             let failed = on_threads("test", n_threads, 50, &|number| {
-                if number % 20 == 13 {
-                    Err(number)
-                } else {
-                    Ok(())
-                }
+                if number % 20 == 13 { Err(number) } else { Ok(()) }
             });
             assert_eq!(failed, Err(13), "{n_threads}");
         }
-        assert_eq!(
-            on_threads("test", 3, 0, &|_| Err::<(), _>(())),
-            Ok(Vec::new())
-        );
+        assert_eq!(on_threads("test", 3, 0, &|_| Err::<(), _>(())), Ok(Vec::new()));
     }
 }

@@ -23,9 +23,7 @@ pub fn make_own_folder(path: &Path) -> Result<(), FolderError> {
 /// Fails if the path is a symbolic link. Any other file, or none, is fine.
 pub(super) fn refuse_link(path: &Path) -> Result<(), FolderError> {
     match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_symlink() => Err(FolderError::Link {
-            path: path.to_owned(),
-        }),
+        Ok(metadata) if metadata.is_symlink() => Err(FolderError::Link { path: path.to_owned() }),
         _ => Ok(()),
     }
 }
@@ -34,13 +32,8 @@ pub(super) fn refuse_link(path: &Path) -> Result<(), FolderError> {
 pub(super) fn open_own(path: &Path, options: &mut OpenOptions) -> Result<File, FolderError> {
     let opened = options.custom_flags(libc::O_NOFOLLOW).open(path);
     opened.map_err(|source| match source.raw_os_error() {
-        Some(libc::ELOOP) => FolderError::Link {
-            path: path.to_owned(),
-        },
-        _ => FolderError::Write {
-            path: path.to_owned(),
-            source,
-        },
+        Some(libc::ELOOP) => FolderError::Link { path: path.to_owned() },
+        _ => FolderError::Write { path: path.to_owned(), source },
     })
 }
 
@@ -52,9 +45,7 @@ pub(super) fn check_there(path: &Path, file: &File) -> Result<(), FolderError> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(FolderError::write(path)(error))
         }
-        _ => Err(FolderError::Vanished {
-            path: path.to_owned(),
-        }),
+        _ => Err(FolderError::Vanished { path: path.to_owned() }),
     }
 }
 

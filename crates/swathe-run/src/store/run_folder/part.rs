@@ -78,13 +78,7 @@ impl<R: Rows> Part<R> {
     /// An empty part that is due for a commit when it holds `n_bytes_max`.
     pub fn new(rows: R, n_bytes_max: usize) -> Part<R> {
         let n_bytes_max = n_bytes_max.clamp(1, Self::N_BYTES_MAX);
-        Part {
-            rows,
-            n_bytes_max,
-            since: None,
-            spans: Vec::new(),
-            outcomes: Vec::new(),
-        }
+        Part { rows, n_bytes_max, since: None, spans: Vec::new(), outcomes: Vec::new() }
     }
 
     /// Adds an outcome: an answer, or why there is none.
@@ -99,13 +93,7 @@ impl<R: Rows> Part<R> {
             Err(failure) => (Some(failure), 0),
         };
         let id = self.rows.id(index);
-        self.outcomes.push(OutcomeRow {
-            problem: index as u64,
-            id,
-            timing,
-            failure,
-            n_rows,
-        });
+        self.outcomes.push(OutcomeRow { problem: index as u64, id, timing, failure, n_rows });
     }
 
     /// Whether it should be committed now.
@@ -135,13 +123,7 @@ impl<R: Rows> Part<R> {
             (after > before + 1).then(|| self.rows.first_row(after as usize))
         });
         let cuts = cuts(&table, gaps);
-        Some(Contents {
-            table,
-            cuts,
-            outcomes,
-            files,
-            tables,
-        })
+        Some(Contents { table, cuts, outcomes, files, tables })
     }
 }
 
@@ -213,11 +195,7 @@ fn table_batch(
             .map(|column| arrow::compute::take(column, &order, None))
             .collect::<Result<_, _>>()?;
     }
-    let rows = if sorted {
-        rows
-    } else {
-        order.iter().map(|&at| rows[at as usize]).collect()
-    };
+    let rows = if sorted { rows } else { order.iter().map(|&at| rows[at as usize]).collect() };
     let row_column: ArrayRef = Arc::new(UInt64Array::from(rows));
     columns.insert(0, row_column);
     RecordBatch::try_new(table_schema(columns_schema), columns)
@@ -233,36 +211,11 @@ pub(super) fn outcomes_schema() -> SchemaRef {
         field("row", DataType::UInt64, false, ROW_DESCRIPTION),
         field("id", DataType::Utf8, false, "the problem's name"),
         field("device", DataType::Utf8, false, "where it ran"),
-        field(
-            "milliseconds",
-            DataType::Float64,
-            false,
-            "time to solve the problem, ms",
-        ),
-        field(
-            "attempts",
-            DataType::UInt32,
-            false,
-            "how often it was started",
-        ),
-        field(
-            "kind",
-            DataType::Utf8,
-            true,
-            "the kind of outcome; null if it was solved",
-        ),
-        field(
-            "message",
-            DataType::Utf8,
-            true,
-            "why there is no answer; null if there is one",
-        ),
-        field(
-            N_ROWS_NAME,
-            DataType::UInt64,
-            false,
-            "rows of the table that the answer made",
-        ),
+        field("milliseconds", DataType::Float64, false, "time to solve the problem, ms"),
+        field("attempts", DataType::UInt32, false, "how often it was started"),
+        field("kind", DataType::Utf8, true, "the kind of outcome; null if it was solved"),
+        field("message", DataType::Utf8, true, "why there is no answer; null if there is one"),
+        field(N_ROWS_NAME, DataType::UInt64, false, "rows of the table that the answer made"),
     ]))
 }
 
@@ -277,15 +230,11 @@ fn outcomes_batch(outcomes: &[OutcomeRow]) -> Result<RecordBatch, ArrowError> {
         Arc::new(UInt64Array::from_iter_values(problems)),
         Arc::new(StringArray::from_iter_values(ids)),
         Arc::new(StringArray::from_iter_values(timings().map(|t| &t.device))),
-        Arc::new(Float64Array::from_iter_values(
-            timings().map(|t| t.milliseconds),
-        )),
+        Arc::new(Float64Array::from_iter_values(timings().map(|t| t.milliseconds))),
         Arc::new(UInt32Array::from_iter_values(timings().map(|t| t.attempts))),
         Arc::new(StringArray::from_iter(kinds)),
         Arc::new(StringArray::from_iter(messages)),
-        Arc::new(UInt64Array::from_iter_values(
-            outcomes.iter().map(|outcome| outcome.n_rows),
-        )),
+        Arc::new(UInt64Array::from_iter_values(outcomes.iter().map(|outcome| outcome.n_rows))),
     ];
     RecordBatch::try_new(outcomes_schema(), columns)
 }
@@ -321,15 +270,10 @@ pub(super) fn write(
         let seal = retrying(faults, || write_batch(&path, &table.batch, &[], None))
             .map_err(FolderError::write(&path))?;
         path.parent().into_iter().for_each(sync_folder);
-        files.push(RowFile {
-            path: table.path.clone(),
-            seal,
-        });
+        files.push(RowFile { path: table.path.clone(), seal });
     }
-    let rows_seal = retrying(faults, || {
-        write_batch(&path, &contents.table, &contents.cuts, None)
-    })
-    .map_err(FolderError::write(&path))?;
+    let rows_seal = retrying(faults, || write_batch(&path, &contents.table, &contents.cuts, None))
+        .map_err(FolderError::write(&path))?;
     let note = PartNote {
         rows: rows_seal.clone(),
         first_row: contents.first_row(),
@@ -337,10 +281,9 @@ pub(super) fn write(
         outcomes_hash: batch_hash(&outcomes),
     };
     let outcomes_path = path.with_file_name(outcomes_name(&part));
-    let outcomes_seal = retrying(faults, || {
-        write_batch(&outcomes_path, &outcomes, &[], Some(&note))
-    })
-    .map_err(FolderError::write(&outcomes_path))?;
+    let outcomes_seal =
+        retrying(faults, || write_batch(&outcomes_path, &outcomes, &[], Some(&note)))
+            .map_err(FolderError::write(&outcomes_path))?;
     sync_folder(&folder.join(FOLDER_NAME));
     let kinds = contents.outcomes.iter().map(|outcome| {
         let failure = outcome.failure.as_ref();
@@ -374,10 +317,7 @@ impl PartNote {
         problems: Vec<u64>,
         kinds: impl Iterator<Item = OutcomeKind>,
     ) -> ManifestLine {
-        let mut counts = Counts {
-            n_problems: problems.len() as u64,
-            ..Counts::default()
-        };
+        let mut counts = Counts { n_problems: problems.len() as u64, ..Counts::default() };
         kinds.for_each(|kind| counts.add(kind));
         ManifestLine {
             sequence: None,
@@ -406,10 +346,7 @@ pub(super) fn lines_of_parts(folder: &Path) -> Result<Vec<ManifestLine>, FolderE
     });
     let mut names: Vec<String> = names.collect();
     names.sort_by_key(|name| (name.len(), name.clone()));
-    names
-        .into_iter()
-        .map(|name| line_of_part(&parts, name))
-        .collect()
+    names.into_iter().map(|name| line_of_part(&parts, name)).collect()
 }
 
 fn line_of_part(parts: &Path, part: String) -> Result<ManifestLine, FolderError> {
@@ -431,9 +368,7 @@ fn line_of_part(parts: &Path, part: String) -> Result<ManifestLine, FolderError>
     let rows_path = parts.join(&part);
     check(&rows_path, &note.rows)?;
     let read = || -> Result<_, String> {
-        let problems = number_column::<UInt64Type>(&batch, "row")?
-            .values()
-            .to_vec();
+        let problems = number_column::<UInt64Type>(&batch, "row")?.values().to_vec();
         let kinds = string_column(&batch, "kind")?;
         let kinds = kinds.iter().map(|kind| match kind {
             None => Ok(OutcomeKind::Solved),
@@ -493,9 +428,7 @@ pub(super) fn check_line(folder: &Path, at: usize, line: &ManifestLine) -> Resul
     let n_outcomes = problems.len() as u64;
     let held = Spans::of(problems);
     if held.len() != n_outcomes {
-        return Err(FolderError::damaged(&outcomes_path)(
-            "a problem has two outcomes in it",
-        ));
+        return Err(FolderError::damaged(&outcomes_path)("a problem has two outcomes in it"));
     }
     if held != line.problems {
         return Err(wrong(format!(
@@ -536,10 +469,7 @@ fn retrying(faults: &Faults, write: impl Fn() -> io::Result<Checksum>) -> io::Re
 
 fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind::{Interrupted, ResourceBusy, TimedOut, WouldBlock};
-    matches!(
-        error.kind(),
-        Interrupted | ResourceBusy | TimedOut | WouldBlock
-    )
+    matches!(error.kind(), Interrupted | ResourceBusy | TimedOut | WouldBlock)
 }
 
 fn write_batch(
@@ -573,10 +503,8 @@ pub(super) fn sync_folder(path: &Path) {
 /// of the announced ones. Files with other names are left alone.
 pub(super) fn remove_unannounced(folder: &Path, lines: &[ManifestLine]) -> Result<(), FolderError> {
     let parts = folder.join(FOLDER_NAME);
-    let announced: std::collections::HashSet<String> = lines
-        .iter()
-        .flat_map(|line| [line.part.clone(), outcomes_name(&line.part)])
-        .collect();
+    let announced: std::collections::HashSet<String> =
+        lines.iter().flat_map(|line| [line.part.clone(), outcomes_name(&line.part)]).collect();
     // This process holds the folder's lock, so no other process has a temporary file there.
     remove_where(&parts, |name| {
         let whole = temporary_target(name).map_or(name, |(whole, _)| whole);

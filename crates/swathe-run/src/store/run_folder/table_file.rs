@@ -144,9 +144,9 @@ impl TableFile {
                 let n_leaves = n_leaves(field.data_type());
                 let leaves = writers.by_ref().take(n_leaves);
                 match bulk_column::is_bulk(field.data_type()) {
-                    false => self
-                        .group
-                        .extend(leaves.map(|leaf| LeafColumn::Encoded(Box::new(leaf)))),
+                    false => {
+                        self.group.extend(leaves.map(|leaf| LeafColumn::Encoded(Box::new(leaf))))
+                    }
                     true => {
                         leaves.for_each(drop);
                         let bulk = LeafColumn::Bulk(Arc::clone(field), Vec::new());
@@ -298,10 +298,7 @@ pub(super) fn check(path: &Path, seal: &Checksum) -> Result<(), FolderError> {
 
 /// Checks only the length of a file, which is quicker than [`check`].
 pub(super) fn check_length(path: &Path, seal: &Checksum) -> Result<(), FolderError> {
-    let damaged = |reason: String| FolderError::Damaged {
-        path: path.to_owned(),
-        reason,
-    };
+    let damaged = |reason: String| FolderError::Damaged { path: path.to_owned(), reason };
     let n_bytes = match std::fs::metadata(path) {
         Ok(metadata) => metadata.len(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -376,9 +373,7 @@ impl ColumnBytes {
         // A damaged file can claim any length.
         let n_bytes_left = file.metadata()?.len().saturating_sub(start);
         if n_bytes > n_bytes_left {
-            return Err(ParquetError::EOF(
-                "it ends before its column does".to_owned(),
-            ));
+            return Err(ParquetError::EOF("it ends before its column does".to_owned()));
         }
         buffer.clear();
         buffer.reserve_exact(n_bytes as usize);

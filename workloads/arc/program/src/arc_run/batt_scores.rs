@@ -100,17 +100,10 @@ pub fn write_batt_scores(run: &Path) -> Result<(), FolderError> {
             "the candidate's rank at the task, from 1: by batt_score, score, fewer statements, name; of those without a right sample only the first 32 of a task are here",
         ),
         text("file", "the file of the candidate"),
-        text(
-            "candidate",
-            "its id: the task of its row in o, or what follows solve_ in its name",
-        ),
+        text("candidate", "its id: the task of its row in o, or what follows solve_ in its name"),
         number("programs", "the programs of the file that have this id"),
         text("program", "the best of them"),
-        described(
-            "statements",
-            DataType::UInt64,
-            "its calls, nested ones included",
-        ),
+        described("statements", DataType::UInt64, "its calls, nested ones included"),
         described(
             "batt_score",
             DataType::UInt64,
@@ -133,23 +126,15 @@ pub fn write_batt_scores(run: &Path) -> Result<(), FolderError> {
     };
     let columns: Vec<ArrayRef> = vec![
         Arc::new(UInt64Array::from_iter_values(0..scores.len() as u64)),
-        Arc::new(StringArray::from_iter_values(
-            scores.iter().map(|score| &score.task),
-        )),
+        Arc::new(StringArray::from_iter_values(scores.iter().map(|score| &score.task))),
         numbers(|score| score.rank),
         texts(|program| &program.file),
         texts(|program| &program.candidate),
         numbers(|score| score.n_programs),
         texts(|program| &program.name),
-        Arc::new(UInt64Array::from_iter_values(
-            scores.iter().map(|score| of(score).n_statements),
-        )),
-        Arc::new(UInt64Array::from_iter_values(
-            scores.iter().map(|score| score.batt_score),
-        )),
-        Arc::new(Float64Array::from_iter_values(
-            scores.iter().map(|score| score.score),
-        )),
+        Arc::new(UInt64Array::from_iter_values(scores.iter().map(|score| of(score).n_statements))),
+        Arc::new(UInt64Array::from_iter_values(scores.iter().map(|score| score.batt_score))),
+        Arc::new(Float64Array::from_iter_values(scores.iter().map(|score| score.score))),
     ];
     let batch =
         RecordBatch::try_new(Arc::new(schema), columns).expect("the columns have one length");

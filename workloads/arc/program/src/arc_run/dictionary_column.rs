@@ -12,21 +12,12 @@ pub(super) struct DictionaryColumn<'a> {
 impl<'a> DictionaryColumn<'a> {
     /// The column of this name.
     pub(super) fn of(batch: &'a RecordBatch, name: &str) -> Result<DictionaryColumn<'a>, String> {
-        let column: &ArrayRef = batch
-            .column_by_name(name)
-            .ok_or_else(|| format!("it has no column {name}"))?;
+        let column: &ArrayRef =
+            batch.column_by_name(name).ok_or_else(|| format!("it has no column {name}"))?;
         let stored_otherwise = || format!("the column {name} is stored in another way");
-        let column = column
-            .as_dictionary_opt::<Int32Type>()
-            .ok_or_else(stored_otherwise)?;
-        let values = column
-            .values()
-            .as_string_opt::<i32>()
-            .ok_or_else(stored_otherwise)?;
-        Ok(DictionaryColumn {
-            keys: column.keys().values(),
-            values,
-        })
+        let column = column.as_dictionary_opt::<Int32Type>().ok_or_else(stored_otherwise)?;
+        let values = column.values().as_string_opt::<i32>().ok_or_else(stored_otherwise)?;
+        Ok(DictionaryColumn { keys: column.keys().values(), values })
     }
 
     /// The number of a row's text in the dictionary; meaningless where the row is null.

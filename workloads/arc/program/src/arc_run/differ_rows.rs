@@ -29,11 +29,8 @@ pub fn write_differ_rows(run: &Path, differs: &[DifferRow]) -> Result<(), Folder
             DataType::UInt32,
             "the number of the value's line, as the row of s gives it",
         ),
-        text(
-            "candidate",
-            "the task whose candidate's output it compares; null for the input",
-        )
-        .with_nullable(true),
+        text("candidate", "the task whose candidate's output it compares; null for the input")
+            .with_nullable(true),
         text(
             "digest",
             "12 bytes of the BLAKE3 hash of its text without its name: equal differs have equal ones",
@@ -46,9 +43,7 @@ pub fn write_differ_rows(run: &Path, differs: &[DifferRow]) -> Result<(), Folder
         Arc::new(UInt64Array::from_iter_values(0..differs.len() as u64)),
         texts(|differ| Some(&differ.differ)),
         texts(|differ| Some(&differ.file)),
-        Arc::new(UInt32Array::from_iter_values(
-            differs.iter().map(|differ| differ.number),
-        )),
+        Arc::new(UInt32Array::from_iter_values(differs.iter().map(|differ| differ.number))),
         texts(|differ| differ.candidate.as_deref()),
         texts(|differ| Some(&differ.digest)),
     ];

@@ -30,16 +30,9 @@ pub(crate) const DIFFERS: &str = "differs";
 pub fn write_differs(run: &Path) -> Result<u64, FolderError> {
     let (samples, differs) = (read_sample_names(run)?, read_differ_rows(run)?);
     let path = run.join(format!("{DIFFERS}.parquet"));
-    let failed = |source| FolderError::Write {
-        path: path.clone(),
-        source,
-    };
-    let mut table = DiffersTable {
-        schema: schema(),
-        samples: &samples,
-        differs: &differs,
-        n_rows: 0,
-    };
+    let failed = |source| FolderError::Write { path: path.clone(), source };
+    let mut table =
+        DiffersTable { schema: schema(), samples: &samples, differs: &differs, n_rows: 0 };
     let mut file = TableFile::create(&path, Arc::clone(&table.schema)).map_err(failed)?;
     let mut group_text_bytes = 0;
     let mut sums = Sums::new(&samples, &differs);
@@ -90,9 +83,7 @@ fn key_at(
     (
         task.value(at).to_owned(),
         file.value(at).to_owned(),
-        candidate
-            .is_valid(at)
-            .then(|| candidate.value(at).to_owned()),
+        candidate.is_valid(at).then(|| candidate.value(at).to_owned()),
         differ.value(at).to_owned(),
     )
 }
@@ -123,16 +114,10 @@ impl DiffersTable<'_> {
             Arc::new(UInt64Array::from_iter_values(numbers.clone())),
             Arc::new(StringArray::from_iter_values(samples().map(|s| &s.task))),
             Arc::new(StringArray::from_iter_values(split)),
-            Arc::new(UInt32Array::from_iter_values(
-                samples().map(|sample| sample.index as u32),
-            )),
+            Arc::new(UInt32Array::from_iter_values(samples().map(|sample| sample.index as u32))),
             Arc::new(StringArray::from_iter_values(differs().map(|d| &d.file))),
-            Arc::new(UInt32Array::from_iter_values(
-                differs().map(|differ| differ.number),
-            )),
-            Arc::new(StringArray::from_iter(
-                differs().map(|differ| differ.candidate.as_deref()),
-            )),
+            Arc::new(UInt32Array::from_iter_values(differs().map(|differ| differ.number))),
+            Arc::new(StringArray::from_iter(differs().map(|differ| differ.candidate.as_deref()))),
             Arc::new(StringArray::from_iter_values(differs().map(|d| &d.differ))),
         ];
         for field in &self.schema.fields()[columns.len()..] {
@@ -185,28 +170,16 @@ fn schema() -> SchemaRef {
         described(ROW, DataType::UInt64, "the row's number, from 0"),
         text("task", "the task's name"),
         text("split", "train for a demonstration, test for a test"),
-        number(
-            "sample",
-            "the sample's number among the task's demonstrations or tests, from 0",
-        ),
+        number("sample", "the sample's number among the task's demonstrations or tests, from 0"),
         text("file", "the file of the differ"),
-        number(
-            "number",
-            "the number of the value's line, as the row of s gives it",
-        ),
-        text(
-            "candidate",
-            "the task whose candidate's output is compared; null for the input",
-        )
-        .with_nullable(true),
+        number("number", "the number of the value's line, as the row of s gives it"),
+        text("candidate", "the task whose candidate's output is compared; null for the input")
+            .with_nullable(true),
         text("differ", "the differ's name"),
     ];
     for (name, is) in [
         ("without", "with C = None"),
-        (
-            "with",
-            "with C = the expected output; null if that is not known, or not shown",
-        ),
+        ("with", "with C = the expected output; null if that is not known, or not shown"),
     ] {
         fields.extend([
             text(name, &format!("the value {is}, as compact JSON; null if it is longer than 64 KiB and --outputs all was not given")).with_nullable(true),
@@ -238,12 +211,7 @@ impl<'a> Sums<'a> {
             let name = (&row.file, &row.candidate, &row.differ);
             *by_name.entry(name).or_insert(at)
         });
-        Sums {
-            samples,
-            differs,
-            firsts: firsts.collect(),
-            tasks: Vec::new(),
-        }
+        Sums { samples, differs, firsts: firsts.collect(), tasks: Vec::new() }
     }
 
     /// Adds rows of a part: those of a sample, and the samples of a task, are adjacent.
@@ -292,12 +260,7 @@ impl<'a> Sums<'a> {
                 "the sum of the differ's scores over all samples, without and with the expected output, as run_batt sums them: for the input 1000 for each",
             ),
         ]);
-        let firsts = || {
-            self.firsts
-                .iter()
-                .enumerate()
-                .filter(|(at, first)| at == *first)
-        };
+        let firsts = || self.firsts.iter().enumerate().filter(|(at, first)| at == *first);
         let sums = self.tasks.iter().flat_map(|(task, sums)| {
             firsts().map(move |(at, _)| (*task, &self.differs[at], sums[at]))
         });
@@ -307,9 +270,7 @@ impl<'a> Sums<'a> {
             Arc::new(UInt64Array::from_iter_values(0..sums.len() as u64)),
             Arc::new(StringArray::from_iter_values(sums.iter().map(|sum| sum.0))),
             Arc::new(StringArray::from_iter_values(differs().map(|d| &d.file))),
-            Arc::new(StringArray::from_iter(
-                differs().map(|differ| differ.candidate.as_deref()),
-            )),
+            Arc::new(StringArray::from_iter(differs().map(|differ| differ.candidate.as_deref()))),
             Arc::new(StringArray::from_iter_values(differs().map(|d| &d.differ))),
             Arc::new(UInt64Array::from_iter_values(sums.iter().map(|sum| sum.2))),
         ];
@@ -338,11 +299,7 @@ mod tests {
     /// What a differ says about a sample: different things, some of them long.
     fn call(sample: usize, differ: usize) -> DifferCall {
         let at = sample * N_DIFFERS + differ;
-        let too_long = Output {
-            text: None,
-            n_bytes: 1 << 20,
-            hash: 7,
-        };
+        let too_long = Output { text: None, n_bytes: 1 << 20, hash: 7 };
         let rating = |n: usize| Rating {
             output: match n % 7 {
                 0 => Err(Fault::Timeout),
@@ -352,11 +309,7 @@ mod tests {
             },
             score: (n % 3 == 1).then_some(n as u16),
         };
-        DifferCall {
-            differ,
-            without: rating(at),
-            with: (sample % 4 != 1).then(|| rating(at + 2)),
-        }
+        DifferCall { differ, without: rating(at), with: (sample % 4 != 1).then(|| rating(at + 2)) }
     }
 
     fn tables(run: &Path) -> [RecordBatch; 2] {

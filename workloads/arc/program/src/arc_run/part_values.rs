@@ -30,20 +30,15 @@ impl PartValues {
     /// The files of a run's parts.
     pub(super) fn of(run: &Path, n_differs: usize) -> Result<PartValues, FolderError> {
         let folder = run.join(FOLDER);
-        let entries = fs::read_dir(&folder).map_err(|source| FolderError::Read {
-            path: folder.clone(),
-            source,
-        })?;
+        let entries = fs::read_dir(&folder)
+            .map_err(|source| FolderError::Read { path: folder.clone(), source })?;
         let files = entries.flatten().filter_map(|entry| {
             let first = first_sample(&entry.file_name().to_string_lossy())?;
             Some(((first * n_differs) as u64, entry.path()))
         });
         let mut files: Vec<(u64, PathBuf)> = files.collect();
         files.sort_unstable();
-        Ok(PartValues {
-            files: files.into(),
-            open: BTreeMap::new(),
-        })
+        Ok(PartValues { files: files.into(), open: BTreeMap::new() })
     }
 
     /// The next rows, in ascending order, and the file that they are from.
@@ -69,10 +64,7 @@ impl PartValues {
         let path = part.path.clone();
         match n_left {
             0 => self.read_on(part.path, part.batches)?,
-            _ => self.put_back(OpenPart {
-                batch: part.batch.slice(n, n_left),
-                ..part
-            })?,
+            _ => self.put_back(OpenPart { batch: part.batch.slice(n, n_left), ..part })?,
         }
         Ok(Some((path, taken)))
     }
@@ -80,11 +72,7 @@ impl PartValues {
     /// Reads the next rows of a file, if it has more.
     fn read_on(&mut self, path: PathBuf, mut batches: Batches) -> Result<(), FolderError> {
         match batches.next().transpose()? {
-            Some(batch) => self.put_back(OpenPart {
-                path,
-                batches,
-                batch,
-            }),
+            Some(batch) => self.put_back(OpenPart { path, batches, batch }),
             None => Ok(()),
         }
     }

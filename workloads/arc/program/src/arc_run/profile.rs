@@ -35,9 +35,7 @@ pub fn profile_rows(statements: &[StatementTime]) -> Vec<ProfileRow> {
         let name = statement.primitive.unwrap_or("(a variable, or a tuple)");
         (name, statement)
     });
-    let by_program = statements
-        .iter()
-        .map(|statement| (statement.program.as_str(), statement));
+    let by_program = statements.iter().map(|statement| (statement.program.as_str(), statement));
     let mut rows = summed("primitive", by_primitive);
     rows.extend(summed("program", by_program));
     rows
@@ -102,40 +100,24 @@ pub fn write_profile(run: &Path, rows: &[ProfileRow]) -> Result<(), FolderError>
             "the row's number: primitives first, then programs, the slowest of each first",
         ),
         described("kind", DataType::Utf8, "primitive or program"),
-        described(
-            "name",
-            DataType::Utf8,
-            "the primitive's or the program's name",
-        ),
+        described("name", DataType::Utf8, "the primitive's or the program's name"),
         described(
             "calls",
             DataType::UInt64,
             "statements evaluated; one that several programs share counts for the first of them",
         ),
         described("milliseconds", DataType::Float64, "time spent in them, ms"),
-        described(
-            "share",
-            DataType::Float64,
-            "the fraction of the time of all statements",
-        ),
+        described("share", DataType::Float64, "the fraction of the time of all statements"),
     ]);
     let columns: Vec<ArrayRef> = vec![
         Arc::new(UInt64Array::from_iter_values(0..rows.len() as u64)),
-        Arc::new(StringArray::from_iter_values(
-            rows.iter().map(|row| row.kind),
-        )),
-        Arc::new(StringArray::from_iter_values(
-            rows.iter().map(|row| &row.name),
-        )),
-        Arc::new(UInt64Array::from_iter_values(
-            rows.iter().map(|row| row.n_calls),
-        )),
+        Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.kind))),
+        Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.name))),
+        Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| row.n_calls))),
         Arc::new(Float64Array::from_iter_values(
             rows.iter().map(|row| row.time.as_secs_f64() * 1e3),
         )),
-        Arc::new(Float64Array::from_iter_values(
-            rows.iter().map(|row| row.share),
-        )),
+        Arc::new(Float64Array::from_iter_values(rows.iter().map(|row| row.share))),
     ];
     let batch =
         RecordBatch::try_new(Arc::new(schema), columns).expect("the columns have one length");

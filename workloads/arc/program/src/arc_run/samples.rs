@@ -93,14 +93,8 @@ pub fn write_inputs(
     problems: &[Problem],
     programs: &[ProgramRow],
 ) -> Result<(), FolderError> {
-    write_table(
-        &run.join(format!("{SAMPLES}.parquet")),
-        &samples_batch(problems),
-    )?;
-    write_table(
-        &run.join(format!("{PROGRAMS}.parquet")),
-        &programs_batch(programs),
-    )
+    write_table(&run.join(format!("{SAMPLES}.parquet")), &samples_batch(problems))?;
+    write_table(&run.join(format!("{PROGRAMS}.parquet")), &programs_batch(programs))
 }
 
 /// Copies the tables of samples, programs and differs, programs that the run made and what was rejected, from a shard
@@ -120,10 +114,7 @@ pub fn adopt_inputs(run: &Path) -> Result<(), FolderError> {
         return Err(FolderError::NoRun { path: shards });
     };
     let tables = [SAMPLES, PROGRAMS, DIFFER_ROWS].map(|table| format!("{table}.parquet"));
-    for entry in std::fs::read_dir(&shard)
-        .map_err(unreadable(&shard))?
-        .flatten()
-    {
+    for entry in std::fs::read_dir(&shard).map_err(unreadable(&shard))?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         if tables.contains(&name) || name.ends_with(".py") || name == REJECTED {
             let bytes = std::fs::read(entry.path()).map_err(unreadable(&entry.path()))?;
@@ -141,48 +132,28 @@ fn samples_batch(problems: &[Problem]) -> RecordBatch {
             "the sample's number, from 0: the row in timing.parquet",
         ),
         described("task", DataType::Utf8, "the task's name"),
-        described(
-            "split",
-            DataType::Utf8,
-            "train for a demonstration, test for a test",
-        ),
+        described("split", DataType::Utf8, "train for a demonstration, test for a test"),
         described(
             "sample",
             DataType::UInt32,
             "its number among the task's demonstrations or tests, from 0",
         ),
-        described(
-            "input",
-            DataType::Utf8,
-            "the input grid, rows of colours as JSON",
-        ),
-        described(
-            "expected",
-            DataType::Utf8,
-            "the expected output; null if it is not known",
-        )
-        .with_nullable(true),
+        described("input", DataType::Utf8, "the input grid, rows of colours as JSON"),
+        described("expected", DataType::Utf8, "the expected output; null if it is not known")
+            .with_nullable(true),
     ]);
     let samples = || problems.iter().map(Problem::sample);
     let columns: Vec<ArrayRef> = vec![
         Arc::new(UInt64Array::from_iter_values(0..problems.len() as u64)),
+        Arc::new(StringArray::from_iter_values(problems.iter().map(|problem| &problem.task.name))),
         Arc::new(StringArray::from_iter_values(
-            problems.iter().map(|problem| &problem.task.name),
-        )),
-        Arc::new(StringArray::from_iter_values(
-            problems
-                .iter()
-                .map(|problem| SPLITS[usize::from(problem.is_test)]),
+            problems.iter().map(|problem| SPLITS[usize::from(problem.is_test)]),
         )),
         Arc::new(UInt32Array::from_iter_values(
             problems.iter().map(|problem| problem.index as u32),
         )),
-        Arc::new(StringArray::from_iter_values(
-            samples().map(|sample| json(&sample.input)),
-        )),
-        Arc::new(StringArray::from_iter(
-            samples().map(|sample| sample.output.as_ref().map(json)),
-        )),
+        Arc::new(StringArray::from_iter_values(samples().map(|sample| json(&sample.input)))),
+        Arc::new(StringArray::from_iter(samples().map(|sample| sample.output.as_ref().map(json)))),
     ];
     RecordBatch::try_new(Arc::new(schema), columns).expect("the columns have one length")
 }
@@ -193,11 +164,7 @@ fn programs_batch(programs: &[ProgramRow]) -> RecordBatch {
         described("program", DataType::Utf8, "the function's name"),
         described("file", DataType::Utf8, "the file it is from"),
         described("line", DataType::UInt64, "the line of its def, from 1"),
-        described(
-            "statements",
-            DataType::UInt64,
-            "its calls, nested ones included",
-        ),
+        described("statements", DataType::UInt64, "its calls, nested ones included"),
         described(
             "candidate",
             DataType::Utf8,
@@ -211,24 +178,14 @@ fn programs_batch(programs: &[ProgramRow]) -> RecordBatch {
     ]);
     let columns: Vec<ArrayRef> = vec![
         Arc::new(UInt64Array::from_iter_values(0..programs.len() as u64)),
-        Arc::new(StringArray::from_iter_values(
-            programs.iter().map(|program| &program.name),
-        )),
-        Arc::new(StringArray::from_iter_values(
-            programs.iter().map(|program| &program.file),
-        )),
-        Arc::new(UInt64Array::from_iter_values(
-            programs.iter().map(|program| program.line),
-        )),
+        Arc::new(StringArray::from_iter_values(programs.iter().map(|program| &program.name))),
+        Arc::new(StringArray::from_iter_values(programs.iter().map(|program| &program.file))),
+        Arc::new(UInt64Array::from_iter_values(programs.iter().map(|program| program.line))),
         Arc::new(UInt64Array::from_iter_values(
             programs.iter().map(|program| program.n_statements),
         )),
-        Arc::new(StringArray::from_iter_values(
-            programs.iter().map(|program| &program.candidate),
-        )),
-        Arc::new(StringArray::from_iter_values(
-            programs.iter().map(|program| &program.digest),
-        )),
+        Arc::new(StringArray::from_iter_values(programs.iter().map(|program| &program.candidate))),
+        Arc::new(StringArray::from_iter_values(programs.iter().map(|program| &program.digest))),
     ];
     RecordBatch::try_new(Arc::new(schema), columns).expect("the columns have one length")
 }
@@ -246,15 +203,9 @@ fn json(grid: &Grid) -> String {
 pub fn read_samples(run: &Path) -> Result<Vec<SampleRow>, FolderError> {
     let columns = ["task", "split", "sample", "input", "expected"];
     read_rows(run, SAMPLES, &columns, |batch| {
-        let (input, expected) = (
-            string_column(batch, "input")?,
-            string_column(batch, "expected")?,
-        );
+        let (input, expected) = (string_column(batch, "input")?, string_column(batch, "expected")?);
         let row = |(at, name): (usize, SampleName)| {
-            let answer = expected
-                .is_valid(at)
-                .then(|| grid(expected.value(at)))
-                .transpose();
+            let answer = expected.is_valid(at).then(|| grid(expected.value(at))).transpose();
             Ok(SampleRow {
                 task: name.task,
                 is_test: name.is_test,
@@ -273,13 +224,9 @@ pub(crate) fn read_sample_names(run: &Path) -> Result<Vec<SampleName>, FolderErr
 }
 
 fn names(batch: &RecordBatch) -> Result<Vec<SampleName>, String> {
-    let (task, split) = (
-        string_column(batch, "task")?,
-        string_column(batch, "split")?,
-    );
-    let index = column(batch, "sample")?
-        .as_primitive_opt::<UInt32Type>()
-        .ok_or("index is no number")?;
+    let (task, split) = (string_column(batch, "task")?, string_column(batch, "split")?);
+    let index =
+        column(batch, "sample")?.as_primitive_opt::<UInt32Type>().ok_or("index is no number")?;
     let name = |at: usize| SampleName {
         task: task.value(at).to_owned(),
         is_test: split.value(at) == SPLITS[1],
@@ -293,19 +240,9 @@ fn names(batch: &RecordBatch) -> Result<Vec<SampleName>, String> {
 /// # Errors
 /// If the table cannot be read or has other columns.
 pub fn read_programs(run: &Path) -> Result<Vec<ProgramRow>, FolderError> {
-    let columns = [
-        "program",
-        "file",
-        "line",
-        "statements",
-        "candidate",
-        "digest",
-    ];
+    let columns = ["program", "file", "line", "statements", "candidate", "digest"];
     read_rows(run, PROGRAMS, &columns, |batch| {
-        let (name, file) = (
-            string_column(batch, "program")?,
-            string_column(batch, "file")?,
-        );
+        let (name, file) = (string_column(batch, "program")?, string_column(batch, "file")?);
         let number = |name: &str| {
             let numbers = column(batch, name)?.as_primitive_opt::<UInt64Type>();
             numbers.ok_or_else(|| format!("{name} is no number"))
@@ -356,7 +293,5 @@ pub(super) fn read_rows<T>(
 /// The number of each program in the run.
 pub(crate) fn numbers_by_name(programs: &[ProgramRow]) -> HashMap<&str, u32> {
     let named = programs.iter().zip(0..);
-    named
-        .map(|(program, number)| (program.name.as_str(), number))
-        .collect()
+    named.map(|(program, number)| (program.name.as_str(), number)).collect()
 }

@@ -96,10 +96,7 @@ pub fn shown(run: &Path, task: &str, program: Option<&str>) -> Result<Shown, Sho
         let mut some: Vec<String> = all.into_iter().map(|sample| sample.task).collect();
         some.dedup();
         some.truncate(5);
-        return Err(ShowError::NoTask {
-            task: task.to_owned(),
-            some,
-        });
+        return Err(ShowError::NoTask { task: task.to_owned(), some });
     }
     let ranked = ranking(run)?.remove(task).unwrap_or_default();
     let chosen = match program {
@@ -117,9 +114,8 @@ pub fn shown(run: &Path, task: &str, program: Option<&str>) -> Result<Shown, Sho
     let calls = calls(run, task, &chosen.program)?;
     let samples = all.into_iter().filter(|sample| sample.task == task);
     let samples = samples.map(|sample| {
-        let call = calls
-            .iter()
-            .find(|call| (call.is_test, call.index) == (sample.is_test, sample.index));
+        let call =
+            calls.iter().find(|call| (call.is_test, call.index) == (sample.is_test, sample.index));
         ShownSample {
             is_test: sample.is_test,
             index: sample.index,
@@ -130,11 +126,7 @@ pub fn shown(run: &Path, task: &str, program: Option<&str>) -> Result<Shown, Sho
             score: call.and_then(|call| call.score),
         }
     });
-    Ok(Shown {
-        task: task.to_owned(),
-        program: chosen.program.clone(),
-        samples: samples.collect(),
-    })
+    Ok(Shown { task: task.to_owned(), program: chosen.program.clone(), samples: samples.collect() })
 }
 
 struct ShownCall {
@@ -186,10 +178,7 @@ fn calls_of(batch: &RecordBatch) -> Result<Vec<ShownCall>, String> {
         let found = batch.column_by_name(name);
         found.ok_or_else(|| format!("it has no column {name}"))
     };
-    let (split, error_kind) = (
-        string_column(batch, "split")?,
-        string_column(batch, "error_kind")?,
-    );
+    let (split, error_kind) = (string_column(batch, "split")?, string_column(batch, "error_kind")?);
     let output =
         cast(column("output")?, &DataType::LargeUtf8).map_err(|error| error.to_string())?;
     let output = output.as_string::<i64>();

@@ -70,20 +70,8 @@ pub(crate) fn tally(
     programs: &HashMap<&str, u32>,
     mut close: impl FnMut(&TaskCalls<'_>),
 ) -> Result<Calls, FolderError> {
-    let columns = [
-        "program",
-        "task",
-        "split",
-        "sample",
-        "outcome",
-        "error_kind",
-        "equal",
-        "score",
-    ];
-    let mut open = Open {
-        marks: vec![Mark::default(); programs.len()],
-        ..Open::default()
-    };
+    let columns = ["program", "task", "split", "sample", "outcome", "error_kind", "equal", "score"];
+    let mut open = Open { marks: vec![Mark::default(); programs.len()], ..Open::default() };
     let mut calls = Calls::default();
     let table = TableReader::of_run(run, RESULTS)?.columns(&columns);
     table.for_each(|batch| open.add(batch, programs, &mut calls, &mut close))?;
@@ -140,15 +128,11 @@ impl Open {
             let found = batch.column_by_name(name);
             found.ok_or_else(|| format!("it has no column {name}"))
         };
-        let index = column("sample")?
-            .as_primitive_opt::<UInt32Type>()
-            .ok_or("index is no number")?;
-        let equal = column("equal")?
-            .as_boolean_opt()
-            .ok_or("equal is neither true nor false")?;
-        let score = column("score")?
-            .as_primitive_opt::<Float64Type>()
-            .ok_or("score is no number")?;
+        let index =
+            column("sample")?.as_primitive_opt::<UInt32Type>().ok_or("index is no number")?;
+        let equal = column("equal")?.as_boolean_opt().ok_or("equal is neither true nor false")?;
+        let score =
+            column("score")?.as_primitive_opt::<Float64Type>().ok_or("score is no number")?;
         let is_ok = count_outcomes(batch, calls)?;
         count_answers(equal, calls);
         let mut task_key = usize::MAX;
@@ -161,9 +145,7 @@ impl Open {
                     self.task = Some(name.to_owned());
                 }
             }
-            let number = *program_numbers[program.key(at)]
-                .as_ref()
-                .map_err(Clone::clone)?;
+            let number = *program_numbers[program.key(at)].as_ref().map_err(Clone::clone)?;
             let mark = &mut self.marks[number as usize];
             if mark.n_calls == 0 {
                 self.programs.push(number);
@@ -217,10 +199,8 @@ impl Mark {
 /// Counts calls by outcome and error, and returns which have an output.
 fn count_outcomes(batch: &RecordBatch, calls: &mut Calls) -> Result<Vec<bool>, String> {
     let outcome = DictionaryColumn::of(batch, "outcome")?;
-    let numbers: Vec<Option<usize>> = outcome
-        .values()
-        .map(|word| OUTCOMES.iter().position(|name| Some(*name) == word))
-        .collect();
+    let numbers: Vec<Option<usize>> =
+        outcome.values().map(|word| OUTCOMES.iter().position(|name| Some(*name) == word)).collect();
     let kinds = DictionaryColumn::of(batch, "error_kind")?;
     let mut n_by_kind = vec![0u64; kinds.values().count()];
     let mut is_ok = Vec::with_capacity(batch.num_rows());

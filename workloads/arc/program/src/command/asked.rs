@@ -26,12 +26,7 @@ pub(super) struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     pub(super) fn programs(flags: &'a ArcAskedFlags, job: &'a ArcJobFlags) -> Asked<'a> {
-        Asked {
-            files: &flags.programs,
-            pairing: flags.pairing,
-            has_differs: false,
-            flags: job,
-        }
+        Asked { files: &flags.programs, pairing: flags.pairing, has_differs: false, flags: job }
     }
 
     pub(super) fn batt(flags: &'a ArcBattFlags) -> Asked<'a> {
@@ -47,18 +42,14 @@ impl<'a> Asked<'a> {
 impl Asked<'_> {
     pub(super) fn check_flags(&self, is_shard: bool) -> Result<(), CliError> {
         if self.flags.submission.is_some() && is_shard {
-            return Err(
-                CliError::usage("--submission needs the whole run, not a shard").hint(
-                    "leave it out; after `swathe merge RUN` type `swathe arc submit RUN --to FILE`",
-                ),
-            );
+            return Err(CliError::usage("--submission needs the whole run, not a shard").hint(
+                "leave it out; after `swathe merge RUN` type `swathe arc submit RUN --to FILE`",
+            ));
         }
         if self.flags.save_programs.is_some() && is_shard {
-            return Err(
-                CliError::usage("--save-programs needs the whole run, not a shard").hint(
-                    "leave it out; after `swathe merge RUN` type `swathe arc save RUN --to DIR`",
-                ),
-            );
+            return Err(CliError::usage("--save-programs needs the whole run, not a shard").hint(
+                "leave it out; after `swathe merge RUN` type `swathe arc save RUN --to DIR`",
+            ));
         }
         if self.flags.extend.is_some() && self.pairing == PairingName::Own {
             return Err(CliError::usage("--extend needs --pairing all")

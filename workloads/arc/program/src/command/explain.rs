@@ -12,11 +12,7 @@ pub(super) fn explain(flags: &ArcExplainFlags) -> Result<Code, CliError> {
     for error in &input.rejected {
         error!("{error}");
     }
-    let code = if input.rejected.is_empty() {
-        Code::Solved
-    } else {
-        Code::SomeFailed
-    };
+    let code = if input.rejected.is_empty() { Code::Solved } else { Code::SomeFailed };
     let library = Library::new(input.programs);
     let Some(name) = &flags.program else {
         swathe_command::stdout::print(&figures(&library.counts()))?;
@@ -44,11 +40,7 @@ fn hint(library: &Library, name: &str) -> String {
         "the files have {} programs: {}{}",
         library.len(),
         names.join(", "),
-        if library.len() > names.len() {
-            " …"
-        } else {
-            ""
-        }
+        if library.len() > names.len() { " …" } else { "" }
     )
 }
 
@@ -57,15 +49,9 @@ fn figures(counts: &Counts) -> String {
         format!("{:<34}{:>8}", "programs", counts.n_programs),
         format!("{:<34}{:>8}", "statements", counts.n_statements),
         format!("{:<34}{:>8}", "different statements", counts.n_distinct),
-        format!(
-            "{:<34}{:>8}",
-            "of these in several programs", counts.n_shared
-        ),
+        format!("{:<34}{:>8}", "of these in several programs", counts.n_shared),
         format!("{:<34}{:>8}", "of these without the input", counts.n_folded),
-        format!(
-            "{:<34}{:>8}",
-            "statements of no effect, left out", counts.n_dropped
-        ),
+        format!("{:<34}{:>8}", "statements of no effect, left out", counts.n_dropped),
         String::new(),
         format!("{:<34}{:>8}", "different statements that call", ""),
     ];
@@ -73,8 +59,5 @@ fn figures(counts: &Counts) -> String {
         let name = name.unwrap_or("(a variable, or a tuple)");
         lines.push(format!("  {name:<32}{n:>8}"));
     }
-    lines
-        .iter()
-        .map(|line| format!("{}\n", line.trim_end()))
-        .collect()
+    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }

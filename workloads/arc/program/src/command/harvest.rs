@@ -35,10 +35,7 @@ pub(super) fn add_harvest(
     let names: HashSet<&str> = input.programs.iter().map(|p| p.name.as_str()).collect();
     let mut found = harvest.programs(&nodes);
     found.retain(|program| !names.contains(program.name.as_str()));
-    status!(
-        "{} harvested",
-        counted(found.len() as u64, "program", "programs")
-    );
+    status!("{} harvested", counted(found.len() as u64, "program", "programs"));
     files.add(input, "harvest", &found);
     Ok(Some(()))
 }
@@ -51,11 +48,7 @@ fn solving_nodes(
 ) -> Result<Option<Vec<Vec<u32>>>, CliError> {
     let source = Source::from_vec(harvest, tasks.to_vec());
     let (progress, observer) = Progress::start(run.progress, "arc harvest", tasks.len() as u64);
-    let settings = Settings {
-        observer,
-        n_verify: 0,
-        ..run.engine.clone()
-    };
+    let settings = Settings { observer, n_verify: 0, ..run.engine.clone() };
     let finish = Arc::new(AsSolved(Arc::clone(harvest)));
     let mut nodes: Vec<Vec<u32>> = vec![Vec::new(); tasks.len()];
     let mut failed: Option<CliError> = None;

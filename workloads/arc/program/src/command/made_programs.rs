@@ -37,11 +37,7 @@ impl MadePrograms {
             // What runs is what the file says.
             let read = parse(&name.display().to_string(), &text).programs;
             let n_read = read.len();
-            assert_eq!(
-                n_read,
-                of_dialect.len(),
-                "a program that is written can be read"
-            );
+            assert_eq!(n_read, of_dialect.len(), "a program that is written can be read");
             input.programs.extend(read);
             let names = std::iter::repeat_n(name.clone(), n_read);
             input.files_of_programs.extend(names);

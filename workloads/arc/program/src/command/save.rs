@@ -44,21 +44,13 @@ fn programs_of_run(run: &Path, identity: &Identity) -> Result<ProgramInput, CliE
     let rows = arc_run::read_programs(run)?;
     let differ_rows = arc_run::find_differ_rows(run)?;
     let of_differs = differ_rows.iter().flatten().map(|row| row.file.as_str());
-    let named: HashSet<&str> = rows
-        .iter()
-        .map(|row| row.file.as_str())
-        .chain(of_differs)
-        .collect();
+    let named: HashSet<&str> = rows.iter().map(|row| row.file.as_str()).chain(of_differs).collect();
     let given = identity.inputs.iter();
-    let given: Vec<&InputFile> = given
-        .filter(|file| named.contains(file.name.as_str()))
-        .collect();
+    let given: Vec<&InputFile> = given.filter(|file| named.contains(file.name.as_str())).collect();
     refuse_changed(run, &given)?;
     let paths: Vec<PathBuf> = given.iter().map(|file| PathBuf::from(&file.name)).collect();
     let dialect = identity.settings.get("dialect").and_then(Value::as_str);
-    let dialect = Dialect::ALL
-        .into_iter()
-        .find(|of| Some(of.name()) == dialect);
+    let dialect = Dialect::ALL.into_iter().find(|of| Some(of.name()) == dialect);
     let mut input = match paths.is_empty() {
         true => ProgramInput::default(),
         false => read_files(&paths, dialect)?,
@@ -70,10 +62,8 @@ fn programs_of_run(run: &Path, identity: &Identity) -> Result<ProgramInput, CliE
     let mut seen: HashSet<&str> = given.iter().map(|file| file.name.as_str()).collect();
     for row in rows.iter().filter(|row| seen.insert(&row.file)) {
         let path = run.join(&row.file);
-        let text = regular_file::read(&path).map_err(|source| FolderError::Read {
-            path: path.clone(),
-            source,
-        })?;
+        let text = regular_file::read(&path)
+            .map_err(|source| FolderError::Read { path: path.clone(), source })?;
         let made = parse(&row.file, &String::from_utf8_lossy(&text)).programs;
         let files = std::iter::repeat_n(PathBuf::from(&row.file), made.len());
         input.files_of_programs.extend(files);

@@ -41,10 +41,8 @@ impl Form {
         match extension.as_deref() {
             Some("png") => Ok(Form::Png),
             Some("html") => Ok(Form::Html),
-            _ => Err(
-                CliError::usage(format!("-o {} is no picture's name", path.display()))
-                    .hint("end it in .png or .html"),
-            ),
+            _ => Err(CliError::usage(format!("-o {} is no picture's name", path.display()))
+                .hint("end it in .png or .html")),
         }
     }
 }

@@ -76,64 +76,21 @@ mod tests {
         let right = Mark { n_right: 2, ..ran };
         let cases = [
             (Mark::default(), NOT_RUN),
-            (
-                Mark {
-                    n_ok: 0,
-                    n_right: 0,
-                    score_sum: 0.0,
-                    ..ran
-                },
-                NO_OUTPUT,
-            ),
-            (
-                Mark {
-                    score_sum: 0.0,
-                    ..ran
-                },
-                0,
-            ),
+            (Mark { n_ok: 0, n_right: 0, score_sum: 0.0, ..ran }, NO_OUTPUT),
+            (Mark { score_sum: 0.0, ..ran }, 0),
             (ran, 188),
             // 249.99 of 250, and yet no solution.
-            (
-                Mark {
-                    score_sum: 1.99999,
-                    ..ran
-                },
-                SCORE_MAX - 1,
-            ),
+            (Mark { score_sum: 1.99999, ..ran }, SCORE_MAX - 1),
             (right, SOLVES_TESTS_WRONG),
-            (
-                Mark {
-                    n_tests_right: 1,
-                    ..right
-                },
-                SOLVES,
-            ),
-            (
-                Mark {
-                    n_tests_known: 0,
-                    ..right
-                },
-                SOLVES_UNTESTED,
-            ),
-            (
-                Mark {
-                    n_tests: 0,
-                    n_tests_known: 0,
-                    ..right
-                },
-                SOLVES_UNTESTED,
-            ),
+            (Mark { n_tests_right: 1, ..right }, SOLVES),
+            (Mark { n_tests_known: 0, ..right }, SOLVES_UNTESTED),
+            (Mark { n_tests: 0, n_tests_known: 0, ..right }, SOLVES_UNTESTED),
         ];
         for (mark, expected) in cases {
             assert_eq!(byte(&mark, 2), expected, "{mark:?}");
         }
         // Without demonstrations there is nothing to solve.
-        let tested = Mark {
-            n_right: 0,
-            score_sum: 0.0,
-            ..ran
-        };
+        let tested = Mark { n_right: 0, score_sum: 0.0, ..ran };
         assert_eq!(byte(&tested, 0), 0);
     }
 }

@@ -35,12 +35,7 @@ impl Matrix {
         for (row, &task) in tasks.iter().enumerate() {
             row_of_task[task] = Some(row);
         }
-        Matrix {
-            cells: vec![NOT_RUN; tasks.len() * programs.len()],
-            tasks,
-            programs,
-            row_of_task,
-        }
+        Matrix { cells: vec![NOT_RUN; tasks.len() * programs.len()], tasks, programs, row_of_task }
     }
 
     /// Fills in the row of a task, if it has one.
@@ -55,16 +50,10 @@ impl Matrix {
     }
 
     pub(super) fn json(&self, samples: &Samples, programs: &[ProgramRow]) -> Value {
-        let tasks: Vec<&str> = self
-            .tasks
-            .iter()
-            .map(|&task| samples.tasks[task].name.as_str())
-            .collect();
-        let names: Vec<&str> = self
-            .programs
-            .iter()
-            .map(|&program| programs[program].name.as_str())
-            .collect();
+        let tasks: Vec<&str> =
+            self.tasks.iter().map(|&task| samples.tasks[task].name.as_str()).collect();
+        let names: Vec<&str> =
+            self.programs.iter().map(|&program| programs[program].name.as_str()).collect();
         json!({
             "tasks": tasks,
             "programs": names,

@@ -43,28 +43,18 @@ pub(super) struct ShortSample {
 
 impl Samples {
     pub(super) fn read(run: &Path) -> Result<Samples, FolderError> {
-        let mut samples = Samples {
-            tasks: Vec::new(),
-            numbers: HashMap::new(),
-        };
+        let mut samples = Samples { tasks: Vec::new(), numbers: HashMap::new() };
         let mut task_of_sample: Vec<usize> = Vec::new();
         each(run, |name, is_test, _, input, expected| {
             if samples.tasks.last().is_none_or(|task| task.name != name) {
                 let number = samples.tasks.len();
                 samples.numbers.insert(name.to_owned(), number);
-                samples.tasks.push(TaskSize {
-                    name: name.to_owned(),
-                    ..TaskSize::default()
-                });
+                samples.tasks.push(TaskSize { name: name.to_owned(), ..TaskSize::default() });
             }
             let number = samples.tasks.len() - 1;
             task_of_sample.push(number);
             let task = &mut samples.tasks[number];
-            *(if is_test {
-                &mut task.n_tests
-            } else {
-                &mut task.n_demonstrations
-            }) += 1;
+            *(if is_test { &mut task.n_tests } else { &mut task.n_demonstrations }) += 1;
             let n_bytes_expected = expected.map(grid).transpose()?.map_or(0, |text| text.len());
             task.n_bytes += grid(input)?.len() + n_bytes_expected;
             task.n_bytes_expected += n_bytes_expected;

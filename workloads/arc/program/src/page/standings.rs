@@ -65,10 +65,7 @@ impl<'a> Standings<'a> {
             of_program.score_sum += mean_score(mark, n_demonstrations);
         }
         let standing = |program: u32| {
-            let (mark, row) = (
-                &calls.marks[program as usize],
-                &self.programs[program as usize],
-            );
+            let (mark, row) = (&calls.marks[program as usize], &self.programs[program as usize]);
             ProgramScore {
                 n_right: u64::from(mark.n_right),
                 score_sum: mark.score_sum,
@@ -85,9 +82,7 @@ impl<'a> Standings<'a> {
                 best.truncate(Self::N_BEST);
             }
         }
-        of_task.best = best
-            .first()
-            .map(|&program| (program, calls.marks[program as usize]));
+        of_task.best = best.first().map(|&program| (program, calls.marks[program as usize]));
         best
     }
 

@@ -65,11 +65,7 @@ impl Views {
             });
             views[view].samples.push(sample);
         }
-        Ok(Views {
-            views,
-            view_of_task,
-            wanted: Vec::new(),
-        })
+        Ok(Views { views, view_of_task, wanted: Vec::new() })
     }
 
     /// Records what the best programs made of a task, and which outputs are still to be read.

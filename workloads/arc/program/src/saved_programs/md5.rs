@@ -19,12 +19,8 @@ pub(super) fn md5_hex(text: &str) -> String {
 }
 
 /// The rotations of the four rounds.
-const ROTATIONS: [[u32; 4]; 4] = [
-    [7, 12, 17, 22],
-    [5, 9, 14, 20],
-    [4, 11, 16, 23],
-    [6, 10, 15, 21],
-];
+const ROTATIONS: [[u32; 4]; 4] =
+    [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
 
 fn add_block(state: &mut [u32; 4], block: &[u8]) {
     let word = |k: usize| u32::from_le_bytes([0, 1, 2, 3].map(|n| block[4 * k + n]));
@@ -37,10 +33,7 @@ fn add_block(state: &mut [u32; 4], block: &[u8]) {
             _ => (c ^ (b | !d), (7 * step) % 16),
         };
         let constant = (((step + 1) as f64).sin().abs() * 4_294_967_296.0) as u32;
-        let sum = a
-            .wrapping_add(mixed)
-            .wrapping_add(constant)
-            .wrapping_add(word(at));
+        let sum = a.wrapping_add(mixed).wrapping_add(constant).wrapping_add(word(at));
         let turned = sum.rotate_left(ROTATIONS[step / 16][step % 4]);
         (a, d, c, b) = (d, c, b, b.wrapping_add(turned));
     }

@@ -39,12 +39,7 @@ pub(super) fn save(run: &Path, workload: &Batt, to: &Path) -> Result<u64, Folder
         let program = workload.program(score.program as usize);
         let class = time_class(&program, &tasks[&score.task]);
         let place = |sum: u64| format!("solve_{}/{sum}/{class}", score.task);
-        write(
-            to,
-            "solver",
-            &place(score.batt_score),
-            &program.unguarded_definition("solve"),
-        )?;
+        write(to, "solver", &place(score.batt_score), &program.unguarded_definition("solve"))?;
         n_saved += 1;
         let row = &programs[score.program as usize];
         for (number, differ) in differs.iter().enumerate().filter(|d| of_input(&d)) {
@@ -80,10 +75,7 @@ fn read_tasks(run: &Path) -> Result<HashMap<String, Task>, FolderError> {
             true => &mut task.test,
             false => &mut task.train,
         };
-        samples.push(Sample {
-            input: row.input,
-            output: row.expected,
-        });
+        samples.push(Sample { input: row.input, output: row.expected });
     }
     Ok(tasks)
 }
@@ -125,11 +117,7 @@ mod tests {
     #[test]
     fn a_time_class_is_larger_for_faster_programs() {
         for (seconds, class) in [(1.0, 11), (0.5, 11), (0.01, 15), (60.0, 7), (0.0, 31)] {
-            assert_eq!(
-                class_of(Duration::from_secs_f64(seconds)),
-                class,
-                "{seconds}"
-            );
+            assert_eq!(class_of(Duration::from_secs_f64(seconds)), class, "{seconds}");
         }
     }
 }

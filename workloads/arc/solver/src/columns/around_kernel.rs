@@ -25,16 +25,7 @@ impl Around {
         match self {
             Around::Beside => &[(-1, 0), (1, 0), (0, -1), (0, 1)],
             Around::Diagonal => &[(-1, -1), (-1, 1), (1, -1), (1, 1)],
-            Around::All => &[
-                (-1, 0),
-                (1, 0),
-                (0, -1),
-                (0, 1),
-                (-1, -1),
-                (-1, 1),
-                (1, -1),
-                (1, 1),
-            ],
+            Around::All => &[(-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)],
         }
     }
 
@@ -73,11 +64,8 @@ pub(crate) fn toobject<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
         return None;
     };
     let n_around = around.steps().len() as u64;
-    meter::charge(Usage {
-        work: n as u64 * (n_around / 8),
-        bytes: n as u64 * n_around * 4,
-    })
-    .ok()?;
+    meter::charge(Usage { work: n as u64 * (n_around / 8), bytes: n as u64 * n_around * 4 })
+        .ok()?;
     let column = Column::NeighborCells(*around, places.clone(), grid.clone());
     Some(Rc::new(column))
 }

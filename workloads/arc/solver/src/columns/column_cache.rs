@@ -103,10 +103,7 @@ fn question<'b>(arg: &'b Column) -> Option<(&'b Places, &'b Rc<Set>)> {
 fn slot(f: &Rc<Closure>, places: &[(i32, i32)], object: &Rc<Set>) -> usize {
     let mix = |key: u64, part: u64| (key ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let (i, j) = places[0];
-    let pointers = mix(
-        Rc::as_ptr(f) as usize as u64,
-        Rc::as_ptr(object) as usize as u64,
-    );
+    let pointers = mix(Rc::as_ptr(f) as usize as u64, Rc::as_ptr(object) as usize as u64);
     let key = mix(pointers >> 7, (i as u32 as u64) << 32 | j as u32 as u64);
     (key >> (64 - N_ANSWERS.trailing_zeros())) as usize
 }

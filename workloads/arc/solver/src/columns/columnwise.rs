@@ -284,21 +284,19 @@ fn arithmetic<'a>(
         over |= is_over;
         z
     };
-    let column = match (a[0].ints(n), a[1].ints(n)) {
-        (Some(x), Some(y)) => {
-            let ints = x.iter().zip(y.iter()).map(|(&x, &y)| checked(x, y));
-            Rc::new(Column::Ints(ints.collect()))
-        }
-        _ => {
-            let (x, y) = (pairs_or_twice(&a[0], n)?, pairs_or_twice(&a[1], n)?);
-            pairs(x.iter().zip(y.iter()).map(|(p, q)| {
-                (
-                    checked(p.0.into(), q.0.into()),
-                    checked(p.1.into(), q.1.into()),
-                )
-            }))?
-        }
-    };
+    let column =
+        match (a[0].ints(n), a[1].ints(n)) {
+            (Some(x), Some(y)) => {
+                let ints = x.iter().zip(y.iter()).map(|(&x, &y)| checked(x, y));
+                Rc::new(Column::Ints(ints.collect()))
+            }
+            _ => {
+                let (x, y) = (pairs_or_twice(&a[0], n)?, pairs_or_twice(&a[1], n)?);
+                pairs(x.iter().zip(y.iter()).map(|(p, q)| {
+                    (checked(p.0.into(), q.0.into()), checked(p.1.into(), q.1.into()))
+                }))?
+            }
+        };
     (over >= 0).then_some(column)
 }
 
@@ -347,9 +345,9 @@ fn greater<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
 
 fn logic<'a>(a: &[Shared<'a>], f: impl Fn(bool, bool) -> bool) -> Option<Shared<'a>> {
     match (&*a[0], &*a[1]) {
-        (Column::Bools(x), Column::Bools(y)) => Some(Rc::new(Column::Bools(
-            x.iter().zip(y).map(|(&x, &y)| f(x, y)).collect(),
-        ))),
+        (Column::Bools(x), Column::Bools(y)) => {
+            Some(Rc::new(Column::Bools(x.iter().zip(y).map(|(&x, &y)| f(x, y)).collect())))
+        }
         _ => None,
     }
 }
@@ -445,9 +443,9 @@ fn astuple<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
 
 fn extreme<'a>(a: &[Shared<'a>], _: usize, f: impl Fn(i32, i32) -> i32) -> Option<Shared<'a>> {
     match &*a[0] {
-        Column::Pairs(v) => Some(Rc::new(Column::Ints(
-            v.iter().map(|&(i, j)| f(i, j).into()).collect(),
-        ))),
+        Column::Pairs(v) => {
+            Some(Rc::new(Column::Ints(v.iter().map(|&(i, j)| f(i, j).into()).collect())))
+        }
         _ => None,
     }
 }
@@ -477,15 +475,11 @@ fn manhattan<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
     meter::spend(n * (items.len() / 16)).ok()?;
     let from = |p: u32| -> i64 {
         let (i, j) = place(p);
-        let least = items
-            .iter()
-            .map(|&q| (packed::row(q) - i).abs() + (packed::col(q) - j).abs())
-            .min();
+        let least =
+            items.iter().map(|&q| (packed::row(q) - i).abs() + (packed::col(q) - j).abs()).min();
         least.map_or(0, i64::from)
     };
-    Some(Rc::new(Column::Ints(
-        singles.iter().map(|&p| from(p)).collect(),
-    )))
+    Some(Rc::new(Column::Ints(singles.iter().map(|&p| from(p)).collect())))
 }
 
 /// The colour of the first of two cells.
@@ -503,10 +497,7 @@ fn color<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
 fn function<'a>(form: Form, a: &[Shared<'a>]) -> Option<Shared<'a>> {
     let none = || Rc::new(Column::Same(Value::None));
     let part = |k: usize| a.get(k).cloned().unwrap_or_else(none);
-    Some(Rc::new(Column::Functions(
-        form,
-        [part(0), part(1), part(2)],
-    )))
+    Some(Rc::new(Column::Functions(form, [part(0), part(1), part(2)])))
 }
 
 /// The number of arguments of the function that is bound.
@@ -539,11 +530,7 @@ fn best<'a>(a: &[Shared<'a>], n: usize, greatest: bool, is_key: bool) -> Option<
             let column = mapped_each(&a[1], &[element], n)?;
             let column = column.ints(n)?;
             for k in 0..n {
-                let is_better = if greatest {
-                    column[k] > keys[k]
-                } else {
-                    column[k] < keys[k]
-                };
+                let is_better = if greatest { column[k] > keys[k] } else { column[k] < keys[k] };
                 if at == 0 || is_better {
                     keys[k] = column[k];
                     found[k] = at;

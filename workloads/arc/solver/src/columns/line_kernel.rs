@@ -93,9 +93,7 @@ pub(crate) fn recolor<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
         }
         Column::Singles(places, ElementKind::Place) => {
             let colored = places.iter().zip(colors.iter());
-            let cells = colored
-                .map(|(p, &c)| p | packed::color_bits(c as i32))
-                .collect();
+            let cells = colored.map(|(p, &c)| p | packed::color_bits(c as i32)).collect();
             let bytes = 4 * n as u64;
             meter::charge(Usage { work: 0, bytes }).ok()?;
             Some(Rc::new(Column::Singles(cells, meter::cell_kind())))

@@ -198,9 +198,7 @@ fn n_common_of_copies(
     let (b, c) = (object.bounds(), other.bounds());
     if kind == ElementKind::Place && b.width() <= 64 && c.width() <= 64 {
         let (rows, others) = (Rows::of(own, b), Rows::of(items, c));
-        return steps
-            .map(|(di, dj)| rows.n_common(&others, di, dj))
-            .collect();
+        return steps.map(|(di, dj)| rows.n_common(&others, di, dj)).collect();
     }
     let members = other.members(items, own.len() * copies.len());
     let n_common = |(di, dj): (i32, i32)| {
@@ -241,8 +239,7 @@ impl Rows {
         let theirs = &others.words[from as usize..to as usize];
         let both = ours.iter().zip(theirs);
         let n = if right >= 0 {
-            both.map(|(x, y)| (x & (y >> right)).count_ones())
-                .sum::<u32>()
+            both.map(|(x, y)| (x & (y >> right)).count_ones()).sum::<u32>()
         } else {
             both.map(|(x, y)| (x & (y << -right)).count_ones()).sum()
         };
@@ -258,8 +255,7 @@ mod tests {
     fn rows_count_what_the_sets_have_in_common() {
         let places = |seed: i32, h: i32, w: i32| -> Vec<u32> {
             let all = (0..h * w).filter(|k| (k * k * seed + k) % 7 < 3);
-            all.map(|k| packed::place(k / w - 3, k % w - seed))
-                .collect()
+            all.map(|k| packed::place(k / w - 3, k % w - seed)).collect()
         };
         let (ours, theirs) = (places(3, 5, 9), places(2, 12, 64));
         let rows = Rows::of(&ours, Bounds::of(&ours));

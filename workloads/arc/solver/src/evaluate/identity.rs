@@ -25,10 +25,7 @@ pub(crate) struct Doubts {
 }
 
 impl Doubts {
-    const NONE: Doubts = Doubts {
-        is_made: false,
-        is_read: false,
-    };
+    const NONE: Doubts = Doubts { is_made: false, is_read: false };
 }
 
 /// Whether two sets are one object if and only if Python's are.
@@ -53,18 +50,12 @@ impl Drop for ExactGuard {
 
 /// Records that a set was made whose order may be in doubt.
 pub(crate) fn record_made() {
-    DOUBTS.set(Doubts {
-        is_made: true,
-        ..DOUBTS.get()
-    });
+    DOUBTS.set(Doubts { is_made: true, ..DOUBTS.get() });
 }
 
 /// Records that an order that is in doubt was read.
 pub(crate) fn record_doubt() {
-    DOUBTS.set(Doubts {
-        is_read: true,
-        ..DOUBTS.get()
-    });
+    DOUBTS.set(Doubts { is_read: true, ..DOUBTS.get() });
 }
 
 /// What happened since the last call.

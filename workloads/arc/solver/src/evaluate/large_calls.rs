@@ -22,11 +22,7 @@ impl LargeCalls {
     pub(crate) const SMALL_BYTES: u64 = 8 << 20;
 
     pub(crate) fn new(beside_bytes_max: u64) -> LargeCalls {
-        LargeCalls {
-            beside_bytes_max,
-            claims: Mutex::default(),
-            released: Condvar::new(),
-        }
+        LargeCalls { beside_bytes_max, claims: Mutex::default(), released: Condvar::new() }
     }
 
     fn claims(&self) -> MutexGuard<'_, Vec<(u64, u64)>> {
@@ -54,10 +50,7 @@ impl Claim {
         let id = claims.iter().map(|claim| claim.0 + 1).max().unwrap_or(0);
         claims.push((id, 0));
         drop(claims);
-        Claim {
-            of: Arc::clone(of),
-            id,
-        }
+        Claim { of: Arc::clone(of), id }
     }
 
     /// Sets the claim to so many bytes; a larger one waits for other threads. False if the stop was requested while it

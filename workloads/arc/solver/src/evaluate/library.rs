@@ -358,9 +358,7 @@ impl Graph {
                 *last_program = self.n_programs;
                 return id;
             }
-            let Node::Call(.., number) = &mut node else {
-                unreachable!("a statement is a call")
-            };
+            let Node::Call(.., number) = &mut node else { unreachable!("a statement is a call") };
             *number += 1;
         }
     }
@@ -370,21 +368,13 @@ impl Graph {
         let mut results: Vec<u32> = Vec::with_capacity(program.statements.len());
         self.n_programs += 1;
         for statement in &program.statements {
-            let args = statement
-                .args
-                .iter()
-                .map(|a| self.operand(a, &results, dialect))
-                .collect();
+            let args = statement.args.iter().map(|a| self.operand(a, &results, dialect)).collect();
             let head = match &statement.callee {
                 Callee::Tuple => Head::Tuple,
                 Callee::Function(Operand::Constant(Constant::Primitive(p))) => Head::Primitive(*p),
                 Callee::Function(f) => Head::Node(self.operand(f, &results, dialect)),
             };
-            let guard = if statement.is_guarded {
-                Guard::Guarded
-            } else {
-                Guard::Open
-            };
+            let guard = if statement.is_guarded { Guard::Guarded } else { Guard::Open };
             results.push(self.statement(head, args, guard, dialect));
         }
         let output = self.operand(&program.output, &results, dialect);
@@ -440,10 +430,7 @@ impl Graph {
             | "astuple" => true,
             "compose" | "chain" | "matcher" | "fork" => true,
             "rbind" | "lbind" => args.first().is_some_and(|&f| {
-                matches!(
-                    self.nodes[f as usize],
-                    Node::Constant(Constant::Primitive(_), _)
-                )
+                matches!(self.nodes[f as usize], Node::Constant(Constant::Primitive(_), _))
             }),
             _ => false,
         };

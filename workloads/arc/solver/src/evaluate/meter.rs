@@ -100,11 +100,7 @@ impl Meter {
     fn take_bytes(&self, n: u64) -> Result<()> {
         let left = self.bytes_left.get().saturating_sub_unsigned(n);
         self.bytes_left.set(left);
-        if left < self.bytes_floor.get() {
-            self.claim(left)
-        } else {
-            Ok(())
-        }
+        if left < self.bytes_floor.get() { self.claim(left) } else { Ok(()) }
     }
 
     /// Claims more memory for the call, waiting for the calls of other threads.
@@ -180,8 +176,7 @@ struct StatementBytes {
 /// The bytes left at which a statement must claim more: the statements before it have used a part of the claim.
 fn floor(max: i64, before: i64, claimed: u64) -> i64 {
     let claimed = i64::try_from(claimed).unwrap_or(i64::MAX);
-    max.saturating_sub(claimed.saturating_sub(before))
-        .max(before)
+    max.saturating_sub(claimed.saturating_sub(before)).max(before)
 }
 
 /// What one statement used.
@@ -208,8 +203,7 @@ pub(crate) fn measured<T>(
         m.bytes_left.set(bytes);
         m.bytes_floor.set(floor(bytes, before, m.n_claimed.get()));
         m.statement.set(StatementBytes { max: bytes, before });
-        m.n_frames_left
-            .set(limits.n_frames_max.saturating_sub(N_FRAMES_BASE));
+        m.n_frames_left.set(limits.n_frames_max.saturating_sub(N_FRAMES_BASE));
     });
     let result = body();
     let usage = METER.with(|m| Usage {
@@ -367,11 +361,7 @@ pub(crate) fn on_credit<T>(body: impl FnOnce() -> Option<T>) -> Result<Option<T>
         METER.with(|m| {
             let left = m.work_in_all() - CREDIT;
             m.set_work(left);
-            if left < 0 {
-                Err(Fault::Timeout)
-            } else {
-                Ok(())
-            }
+            if left < 0 { Err(Fault::Timeout) } else { Ok(()) }
         })?;
     }
     Ok(result)

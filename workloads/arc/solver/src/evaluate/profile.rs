@@ -46,9 +46,7 @@ struct Notes {
 
 impl Profile {
     pub(crate) fn new(n_nodes: usize) -> Profile {
-        Profile {
-            nodes: vec![Notes::default(); n_nodes],
-        }
+        Profile { nodes: vec![Notes::default(); n_nodes] }
     }
 
     pub(crate) fn add(&mut self, node: u32, time: Duration, work: u64) {

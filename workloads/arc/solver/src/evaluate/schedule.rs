@@ -60,10 +60,8 @@ impl Schedule {
             }
         }
         let of_sample = |node: usize| last_user[node] != UNUSED && scopes[node] == Scope::Sample;
-        let mut dropped: Vec<u32> = (0..nodes.len())
-            .filter(|&node| of_sample(node))
-            .map(|node| node as u32)
-            .collect();
+        let mut dropped: Vec<u32> =
+            (0..nodes.len()).filter(|&node| of_sample(node)).map(|node| node as u32).collect();
         dropped.sort_by_key(|&node| last_user[node as usize]);
         let mut dropped_ends = Vec::with_capacity(entries.len());
         let (mut end, mut n_live, mut n_live_max) = (0, 0, 0);
@@ -87,10 +85,7 @@ impl Schedule {
             samples_node: position(Node::Samples),
             expected_node: position(Node::Expected),
             n_live_max,
-            n_steps_max: (0..entries.len())
-                .map(|k| library.steps(k).len())
-                .max()
-                .unwrap_or(0),
+            n_steps_max: (0..entries.len()).map(|k| library.steps(k).len()).max().unwrap_or(0),
             n_lasting,
             n_outputs: outputs.len(),
             dropped,
@@ -199,10 +194,7 @@ mod tests {
     #[test]
     fn a_first_element_waits_only_if_nothing_reads_it() {
         assert_eq!(n_to_fix(&["return lbind(shift, x)"]), 1);
-        assert_eq!(
-            n_to_fix(&["return rbind(shift, x)", "return lbind(add, x)"]),
-            1
-        );
+        assert_eq!(n_to_fix(&["return rbind(shift, x)", "return lbind(add, x)"]), 1);
         // Some program returns the element, calls it, puts it into another value, or binds it as the function.
         for look in [
             "return x",

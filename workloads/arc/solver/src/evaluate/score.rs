@@ -23,19 +23,13 @@ pub struct Score {
 pub fn score(output: &Value, expected: &Grid) -> Score {
     let n = expected.cells().len() as f64;
     let n_equal = match output {
-        Value::Grid(g) if g.width() == expected.width() && g.height() == expected.height() => g
-            .cells()
-            .iter()
-            .zip(expected.cells())
-            .filter(|(a, b)| a == b)
-            .count(),
+        Value::Grid(g) if g.width() == expected.width() && g.height() == expected.height() => {
+            g.cells().iter().zip(expected.cells()).filter(|(a, b)| a == b).count()
+        }
         Value::Grid(_) => 0,
         _ => n_equal_cells(output, expected).unwrap_or(0),
     };
-    Score {
-        equal: n_equal == expected.cells().len(),
-        score: n_equal as f64 / n,
-    }
+    Score { equal: n_equal == expected.cells().len(), score: n_equal as f64 / n }
 }
 
 /// The number of equal cells of a tuple of tuples of the same shape.

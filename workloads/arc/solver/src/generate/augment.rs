@@ -83,13 +83,7 @@ pub fn augmented(program: &Program, by: &Augmentation, name: &str) -> Option<Pro
     }
     let output = placed(&program.output);
     let output = push_changes(&mut statements, by, true, output, dialect)?;
-    Some(Program {
-        name: name.to_owned(),
-        row: None,
-        statements,
-        output,
-        ..program.clone()
-    })
+    Some(Program { name: name.to_owned(), row: None, statements, output, ..program.clone() })
 }
 
 /// Adds the statements that change a grid, or undo the change; returns the result.

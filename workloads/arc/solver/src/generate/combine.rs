@@ -30,10 +30,7 @@ pub fn combined(programs: &[Program], differs: &[Program]) -> String {
         let output = merged.add(program, None);
         let task = program.row_task();
         let number = merged.row(&output, task);
-        let _ = writeln!(
-            merged.text,
-            "    o.append(({number}, False, '{task}', t{number}))"
-        );
+        let _ = writeln!(merged.text, "    o.append(({number}, False, '{task}', t{number}))");
         merged.rate(differs, task, &Operand::Result(number - 1));
     }
     format!(
@@ -68,11 +65,7 @@ impl Merged {
                     Callee::Function(f) => Callee::Function(placed(f, &results)),
                     Callee::Tuple => Callee::Tuple,
                 },
-                args: statement
-                    .args
-                    .iter()
-                    .map(|arg| placed(arg, &results))
-                    .collect(),
+                args: statement.args.iter().map(|arg| placed(arg, &results)).collect(),
                 is_guarded: statement.callee != Callee::Tuple,
             };
             let place = match self.places.get(&statement) {
@@ -90,14 +83,7 @@ impl Merged {
         let name = format!("t{}", place + 1);
         let result = |k: u32| format!("t{}", k + 1);
         let is_guarded = statement.is_guarded;
-        write_statement(
-            &mut self.text,
-            &name,
-            &statement,
-            is_guarded,
-            Dialect::Batt,
-            &result,
-        );
+        write_statement(&mut self.text, &name, &statement, is_guarded, Dialect::Batt, &result);
         self.places.insert(statement, place);
         place
     }
@@ -124,10 +110,7 @@ impl Merged {
                 other => self.push(identity_of(&other)),
             };
             let (number, name) = (place + 1, &differ.name);
-            let _ = writeln!(
-                self.text,
-                "    s.append(({number}, '{task}', '{name}', t{number}))"
-            );
+            let _ = writeln!(self.text, "    s.append(({number}, '{task}', '{name}', t{number}))");
         }
     }
 }

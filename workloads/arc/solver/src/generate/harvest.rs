@@ -45,10 +45,7 @@ pub(crate) struct Finder {
 
 impl Finder {
     pub(crate) fn new(wanted: &Grid) -> Finder {
-        Finder {
-            wanted: wanted.clone(),
-            nodes: Vec::new(),
-        }
+        Finder { wanted: wanted.clone(), nodes: Vec::new() }
     }
 
     /// Notes a node if this is its value and the grid that is looked for.
@@ -194,11 +191,7 @@ impl Workload for Harvest {
     const NAME: &'static str = "arc harvest";
 
     fn size(&self, task: &Arc<Task>) -> Size {
-        let problem = |(is_test, index)| Problem {
-            task: Arc::clone(task),
-            is_test,
-            index,
-        };
+        let problem = |(is_test, index)| Problem { task: Arc::clone(task), is_test, index };
         let largest = (0..task.train.len()).max_by_key(|&k| task.train[k].input.cells().len());
         let place = largest.map_or((true, 0), |index| (false, index));
         self.programs.size(&problem(place))

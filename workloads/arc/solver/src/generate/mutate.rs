@@ -22,18 +22,14 @@ use swathe::seed::{draw, mix};
 /// ```
 pub fn mutants(programs: &[Program], seed: u64, n: usize) -> Vec<Program> {
     let pool: Vec<Parent> = programs.iter().map(Parent::of).collect();
-    let pool: Vec<Parent> = pool
-        .into_iter()
-        .filter(|parent| !parent.program.statements.is_empty())
-        .collect();
+    let pool: Vec<Parent> =
+        pool.into_iter().filter(|parent| !parent.program.statements.is_empty()).collect();
     let mut made = Vec::with_capacity(n);
     if pool.is_empty() {
         return made;
     }
-    let alternatives: HashMap<Dialect, Alternatives> = Dialect::ALL
-        .into_iter()
-        .map(|dialect| (dialect, Alternatives::of(dialect)))
-        .collect();
+    let alternatives: HashMap<Dialect, Alternatives> =
+        Dialect::ALL.into_iter().map(|dialect| (dialect, Alternatives::of(dialect))).collect();
     let mut seen: HashSet<String> = pool.iter().map(|p| p.program.digest()).collect();
     // Small programs have few mutants, so that most attempts may repeat one.
     let n_attempts = 100 * n as u64 + 1000;
@@ -57,12 +53,7 @@ pub fn mutants(programs: &[Program], seed: u64, n: usize) -> Vec<Program> {
         let is_constant = !program.statements.iter().flat_map(operands).any(reads);
         let digest = program.digest();
         if !is_constant && seen.insert(digest.clone()) {
-            made.push(Program {
-                name: format!("mutant_{digest}"),
-                row: None,
-                line: 1,
-                ..program
-            });
+            made.push(Program { name: format!("mutant_{digest}"), row: None, line: 1, ..program });
         }
     }
     made
@@ -80,10 +71,7 @@ struct Parent {
 impl Parent {
     fn of(program: &Program) -> Parent {
         let program = program.minimised();
-        Parent {
-            types: result_types(&program.statements),
-            program,
-        }
+        Parent { types: result_types(&program.statements), program }
     }
 }
 

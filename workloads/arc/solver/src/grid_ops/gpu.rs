@@ -23,19 +23,11 @@ const OBJECTS: Kernel = Kernel {
     bindings: BINDINGS,
 };
 
-const MOVES: Kernel = Kernel {
-    name: "arc.move_cells",
-    wgsl: TEXT,
-    entry: "move_cells",
-    bindings: BINDINGS,
-};
+const MOVES: Kernel =
+    Kernel { name: "arc.move_cells", wgsl: TEXT, entry: "move_cells", bindings: BINDINGS };
 
-const COUNTS: Kernel = Kernel {
-    name: "arc.count_colors",
-    wgsl: TEXT,
-    entry: "count_colors",
-    bindings: BINDINGS,
-};
+const COUNTS: Kernel =
+    Kernel { name: "arc.count_colors", wgsl: TEXT, entry: "count_colors", bindings: BINDINGS };
 
 /// Words in the kernels' table for each grid.
 const N_LANE_WORDS: usize = 8;
@@ -85,10 +77,8 @@ pub(super) fn solve(
     let Some(class) = problems.first().map(|problem| problem.op.class()) else {
         return Ok(Vec::new());
     };
-    let lots: Vec<LanePlan> = problems
-        .iter()
-        .map(|problem| lot(workload, problem, class))
-        .collect();
+    let lots: Vec<LanePlan> =
+        problems.iter().map(|problem| lot(workload, problem, class)).collect();
     let words = launch(gpu, class, problems, &lots, stop)?;
     let mut rest = words.as_slice();
     let lanes = lots.iter().zip(problems).map(|(lot, problem)| match *lot {
@@ -142,18 +132,13 @@ fn launch(
         })
     };
     let n_cells = |problem: &GridProblem| problem.grid.cells().len();
-    let n_out: usize = launched()
-        .map(|(problem, _)| n_out_words(class, n_cells(problem)))
-        .sum();
+    let n_out: usize = launched().map(|(problem, _)| n_out_words(class, n_cells(problem))).sum();
     let n_lanes = launched().count();
     let n_words_max = n_out.max(n_lanes * N_LANE_WORDS);
     let info = gpu.info();
     let limit_bytes = info.binding_bytes_max.min(info.buffer_bytes_max);
     if 4 * n_words_max as u64 > limit_bytes {
-        return Err(GpuError::TooLarge {
-            wanted_bytes: 4 * n_words_max as u64,
-            limit_bytes,
-        });
+        return Err(GpuError::TooLarge { wanted_bytes: 4 * n_words_max as u64, limit_bytes });
     }
     if n_lanes == 0 {
         return Ok(Vec::new());
@@ -232,10 +217,8 @@ fn answer(class: Class, problem: &GridProblem, background: i8, words: &[u32]) ->
         Class::Moves => {
             let bytes = words.iter().flat_map(|word| word.to_le_bytes());
             let cells = bytes.take(n_cells).map(u8::cast_signed).collect();
-            let turned = matches!(
-                op,
-                GridOp::Dmirror | GridOp::Cmirror | GridOp::Rot90 | GridOp::Rot270
-            );
+            let turned =
+                matches!(op, GridOp::Dmirror | GridOp::Cmirror | GridOp::Rot90 | GridOp::Rot270);
             let width = if turned { grid.height() } else { grid.width() };
             GridAnswer::Grid(Grid::new(width, cells))
         }

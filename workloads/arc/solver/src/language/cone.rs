@@ -69,9 +69,7 @@ pub(crate) fn needed(
     let mut wanted: Vec<u32> = wanted.into_iter().collect();
     wanted.sort_unstable();
     let places: HashMap<u32, u32> = wanted.iter().copied().zip(0..).collect();
-    let kept = wanted
-        .iter()
-        .map(|&k| moved(&statements[k as usize], |k| places[&k]));
+    let kept = wanted.iter().map(|&k| moved(&statements[k as usize], |k| places[&k]));
     (kept.collect(), moved_operand(&output, |k| places[&k]))
 }
 
@@ -91,11 +89,7 @@ pub(crate) fn moved(statement: &Statement, place: impl Fn(u32) -> u32) -> Statem
             Callee::Function(f) => Callee::Function(moved_operand(f, &place)),
             Callee::Tuple => Callee::Tuple,
         },
-        args: statement
-            .args
-            .iter()
-            .map(|arg| moved_operand(arg, &place))
-            .collect(),
+        args: statement.args.iter().map(|arg| moved_operand(arg, &place)).collect(),
         is_guarded: statement.is_guarded,
     }
 }

@@ -144,10 +144,8 @@ fn has_samples(head: &str) -> bool {
     let Some((_, parameters)) = head.split_once('(') else {
         return false;
     };
-    let names: Vec<&str> = parameters
-        .split([',', ')'])
-        .map(|p| p.split(':').next().unwrap_or(p).trim())
-        .collect();
+    let names: Vec<&str> =
+        parameters.split([',', ')']).map(|p| p.split(':').next().unwrap_or(p).trim()).collect();
     names.windows(2).any(|two| two == ["S", "I"])
 }
 
@@ -177,31 +175,19 @@ mod tests {
     fn imports_and_parameters_decide() {
         for (text, wanted) in [
             ("def solve_1(I):\n    return I\n", Dialect::ArcDsl),
-            (
-                "from dsl import *\nfrom constants import *\n",
-                Dialect::ArcDsl,
-            ),
+            ("from dsl import *\nfrom constants import *\n", Dialect::ArcDsl),
             ("from dsl import *\n", Dialect::ReArc),
             ("import dsl\n# from safe_dsl import x\n", Dialect::ReArc),
             ("from pile import *\n", Dialect::Batt),
-            (
-                "from dsl import *\nfrom constants import *\ndef solve_1(S, I, C):\n",
-                Dialect::Batt,
-            ),
-            (
-                "def f(S: Samples, I: Grid, C: Grid) -> Any:\n",
-                Dialect::Batt,
-            ),
+            ("from dsl import *\nfrom constants import *\ndef solve_1(S, I, C):\n", Dialect::Batt),
+            ("def f(S: Samples, I: Grid, C: Grid) -> Any:\n", Dialect::Batt),
             ("def batt(task_id, S, I, C, log_path):\n", Dialect::Batt),
             ("def f(S, I):\n", Dialect::Batt),
             (
                 "from dsl import *\nfrom constants import *\ndef f(I):\n    return vmirror_t(I)\n",
                 Dialect::Batt,
             ),
-            (
-                "def f(I):\n    é = corner(I)\n    return shape(shape(é))\n",
-                Dialect::ArcDsl,
-            ),
+            ("def f(I):\n    é = corner(I)\n    return shape(shape(é))\n", Dialect::ArcDsl),
         ] {
             assert_eq!(Dialect::detect(text), wanted, "{text}");
         }

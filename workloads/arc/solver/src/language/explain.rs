@@ -20,18 +20,10 @@ impl Library {
     pub fn text(&self, program: usize) -> String {
         let mut out = format!("{}\n", self.name(program));
         for step in self.steps_once(program) {
-            let shared = if self.is_shared(program, step) {
-                " *"
-            } else {
-                ""
-            };
+            let shared = if self.is_shared(program, step) { " *" } else { "" };
             let _ = writeln!(out, "  n{step} = {}{shared}", self.expression(step));
         }
-        let _ = writeln!(
-            out,
-            "  return {}",
-            self.reference(self.entries[program].output)
-        );
+        let _ = writeln!(out, "  return {}", self.reference(self.entries[program].output));
         out
     }
 
@@ -40,10 +32,8 @@ impl Library {
     /// # Panics
     /// If there is no program of this number.
     pub fn dot(&self, program: usize) -> String {
-        let mut out = format!(
-            "digraph \"{}\" {{\n  rankdir=LR;\n  node [shape=box];\n",
-            self.name(program)
-        );
+        let mut out =
+            format!("digraph \"{}\" {{\n  rankdir=LR;\n  node [shape=box];\n", self.name(program));
         let _ = writeln!(out, "  n0 [label=\"I\"];");
         for step in self.steps_once(program) {
             let Node::Call(head, args, ..) = &self.nodes[step as usize] else {
@@ -54,11 +44,7 @@ impl Library {
                 Head::Node(_) => "call".to_string(),
                 Head::Tuple => "tuple".to_string(),
             };
-            let mut sources: Vec<u32> = if let Head::Node(f) = head {
-                vec![*f]
-            } else {
-                vec![]
-            };
+            let mut sources: Vec<u32> = if let Head::Node(f) = head { vec![*f] } else { vec![] };
             for &arg in args.iter() {
                 match &self.nodes[arg as usize] {
                     Node::Constant(..) | Node::Samples | Node::Expected => {
@@ -67,11 +53,7 @@ impl Library {
                     _ => sources.push(arg),
                 }
             }
-            let style = if self.is_shared(program, step) {
-                " style=filled"
-            } else {
-                ""
-            };
+            let style = if self.is_shared(program, step) { " style=filled" } else { "" };
             let _ = writeln!(out, "  n{step} [label=\"{label}\"{style}];");
             for source in sources {
                 let _ = writeln!(out, "  n{source} -> n{step};");

@@ -78,10 +78,7 @@ pub(super) const fn optional(
     default: SafeDefault,
     run: fn(&[Value]) -> Result,
 ) -> Primitive {
-    Primitive {
-        n_optional: 1,
-        ..row(name, parameters, dialects, default, run)
-    }
+    Primitive { n_optional: 1, ..row(name, parameters, dialects, default, run) }
 }
 
 /// The number of words separated by spaces, at least one.
@@ -131,11 +128,8 @@ pub fn primitive_in(dialect: Dialect, name: &str) -> Option<Value> {
 #[inline]
 pub(crate) fn run(p: u16, args: &[Value]) -> Result {
     let primitive = &PRIMITIVES[p as usize];
-    let result = if primitive.takes(args.len()) {
-        (primitive.run)(args)
-    } else {
-        Err(Fault::TypeError)
-    };
+    let result =
+        if primitive.takes(args.len()) { (primitive.run)(args) } else { Err(Fault::TypeError) };
     super::safe_default::safe(result, primitive.default)
 }
 
@@ -150,11 +144,9 @@ mod tests {
 
     #[test]
     fn every_dialect_has_each_name_once() {
-        for (dialect, n_wanted) in [
-            (Dialect::ArcDsl, 160),
-            (Dialect::ReArc, 160),
-            (Dialect::Batt, 292),
-        ] {
+        for (dialect, n_wanted) in
+            [(Dialect::ArcDsl, 160), (Dialect::ReArc, 160), (Dialect::Batt, 292)]
+        {
             let rows = PRIMITIVES.iter().filter(|p| p.is_in(dialect));
             let mut names: Vec<&str> = rows.map(|p| p.name).collect();
             assert_eq!(names.len(), n_wanted, "{}", dialect.name());

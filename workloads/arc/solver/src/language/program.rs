@@ -192,14 +192,12 @@ impl Constant {
 }
 
 /// The names of the numbers from 0 on.
-pub(crate) const NUMBERS: [&str; 11] = [
-    "ZERO", "ONE", "TWO", "THREE", "FOUR", "FIVE", "SIX", "SEVEN", "EIGHT", "NINE", "TEN",
-];
+pub(crate) const NUMBERS: [&str; 11] =
+    ["ZERO", "ONE", "TWO", "THREE", "FOUR", "FIVE", "SIX", "SEVEN", "EIGHT", "NINE", "TEN"];
 
 /// The names of the colours in `batt` files.
-pub(crate) const COLORS: [&str; 10] = [
-    "BLACK", "BLUE", "RED", "GREEN", "YELLOW", "GRAY", "MAGENTA", "ORANGE", "CYAN", "BURGUNDY",
-];
+pub(crate) const COLORS: [&str; 10] =
+    ["BLACK", "BLUE", "RED", "GREEN", "YELLOW", "GRAY", "MAGENTA", "ORANGE", "CYAN", "BURGUNDY"];
 
 /// The further numbers of `batt` files: colours, negative numbers, large ones, scales, ranks from the first (`F0` to
 /// `F9`) and from the last (`L1` to `L10`), flags of objects (`R0` to `R9`) and kinds of mirrors and turns (`A0` to

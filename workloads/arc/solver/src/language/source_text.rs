@@ -64,14 +64,7 @@ impl Program {
         };
         for (k, statement) in (0..).zip(&self.statements) {
             let guard = with_guards && self.is_guarded(statement);
-            write_statement(
-                &mut out,
-                &result(k),
-                statement,
-                guard,
-                self.dialect,
-                &result,
-            );
+            write_statement(&mut out, &result(k), statement, guard, self.dialect, &result);
         }
         let output = operand_text(&self.output, None, self.dialect, &result);
         let _ = writeln!(out, "    return {output}");
@@ -81,10 +74,7 @@ impl Program {
     /// Whether its text has the parameters S, I and C.
     fn has_samples(&self) -> bool {
         let reads = |operand: &Operand| matches!(operand, Operand::Samples | Operand::Expected);
-        let mut operands = self
-            .statements
-            .iter()
-            .flat_map(crate::language::cone::operands);
+        let mut operands = self.statements.iter().flat_map(crate::language::cone::operands);
         self.dialect == Dialect::Batt || operands.any(reads) || reads(&self.output)
     }
 
@@ -211,10 +201,8 @@ fn constant_text(constant: &Constant, parameter: Option<&str>, dialect: Dialect)
             if let Some(name) = named {
                 return name.to_owned();
             }
-            let texts: Vec<String> = items
-                .iter()
-                .map(|item| constant_text(item, None, dialect))
-                .collect();
+            let texts: Vec<String> =
+                items.iter().map(|item| constant_text(item, None, dialect)).collect();
             let comma = if texts.len() == 1 { "," } else { "" };
             format!("({}{comma})", texts.join(", "))
         }
@@ -246,9 +234,7 @@ fn int_name(n: i64, parameter: Option<&str>, dialect: Dialect) -> Option<String>
         (Dialect::Batt, Some("type")) => format!("R{n}"),
         (Dialect::Batt, Some("color" | "replacee" | "replacer")) => {
             let color = usize::try_from(n).ok();
-            color
-                .and_then(|n| COLORS.get(n))
-                .map_or(String::new(), |name| (*name).to_owned())
+            color.and_then(|n| COLORS.get(n)).map_or(String::new(), |name| (*name).to_owned())
         }
         _ => String::new(),
     };
@@ -265,10 +251,7 @@ fn int_name(n: i64, parameter: Option<&str>, dialect: Dialect) -> Option<String>
     };
     // Only a name that the dialect has, and that means this number, may stand for it.
     let is_it = |name: &String| Constant::imported(name, dialect) == Some(Constant::Int(n));
-    [Some(special), plain, large]
-        .into_iter()
-        .flatten()
-        .find(is_it)
+    [Some(special), plain, large].into_iter().flatten().find(is_it)
 }
 
 impl Primitive {
@@ -304,11 +287,7 @@ mod tests {
                 "x1 = canvas(NEG_TWO, (3, -3))\n    x2 = lambda x: add(x, 2)\n    return apply(x2, x1)",
             ),
             (Dialect::ArcDsl, "S, I, C", "return astuple(S, C)"),
-            (
-                Dialect::ReArc,
-                "I",
-                "x1 = objects(I, T, F, T)\n    return argmax(x1, size)",
-            ),
+            (Dialect::ReArc, "I", "x1 = objects(I, T, F, T)\n    return argmax(x1, size)"),
             (
                 Dialect::Batt,
                 "S, I, C",

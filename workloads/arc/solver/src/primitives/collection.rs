@@ -25,9 +25,9 @@ pub(crate) fn contains(container: &Value, value: &Value) -> Result<bool> {
     match container {
         Value::Set(s) => Ok(s.contains(value)),
         Value::Tuple(t) => Ok(t.contains(value)),
-        Value::Pair(i, j) => Ok(value
-            .as_int()
-            .is_some_and(|x| x == i64::from(*i) || x == i64::from(*j))),
+        Value::Pair(i, j) => {
+            Ok(value.as_int().is_some_and(|x| x == i64::from(*i) || x == i64::from(*j)))
+        }
         _ => Ok(op::items(container)?.contains(value)),
     }
 }
@@ -64,15 +64,13 @@ fn common(x: &Rc<Set>, y: &Rc<Set>) -> Result {
     let kept = positions(smaller, larger, true)?;
     let is_one = Rc::ptr_eq(x, y);
     let are_equal = kept.len() == larger.len();
-    Ok(at_positions(smaller, kept, |parent, kept| {
-        match (are_equal, identity::is_exact()) {
-            (true, true) if is_one => Recipe::Copied(parent),
-            (true, false) => {
-                identity::record_made();
-                Recipe::CopiedOrKept(parent, is_one)
-            }
-            _ => Recipe::Kept(parent, kept),
+    Ok(at_positions(smaller, kept, |parent, kept| match (are_equal, identity::is_exact()) {
+        (true, true) if is_one => Recipe::Copied(parent),
+        (true, false) => {
+            identity::record_made();
+            Recipe::CopiedOrKept(parent, is_one)
         }
+        _ => Recipe::Kept(parent, kept),
     }))
 }
 
@@ -94,9 +92,7 @@ pub(crate) fn difference(a: &[Value]) -> Result {
 pub(crate) fn minus(set: &Rc<Set>, other: &Rc<Set>) -> Result {
     let kept = positions(set, other, false)?;
     let n_other = other.len();
-    Ok(at_positions(set, kept, |parent, kept| {
-        Recipe::Minus(parent, kept, n_other)
-    }))
+    Ok(at_positions(set, kept, |parent, kept| Recipe::Minus(parent, kept, n_other)))
 }
 
 /// Comparing fewer pairs of elements one by one is as fast as sorting hashes.
@@ -112,15 +108,11 @@ fn positions(set: &Set, other: &Set, wanted: bool) -> Result<Vec<u32>> {
         }
         let members = other.members(y, x.len());
         let x: &[u32] = x;
-        return Ok(all
-            .filter(|&k| members.has(x[k as usize]) == wanted)
-            .collect());
+        return Ok(all.filter(|&k| members.has(x[k as usize]) == wanted).collect());
     }
     meter::spend(set.len() + other.len())?;
     if set.len() * other.len() <= N_SEARCHED_MAX {
-        return Ok(all
-            .filter(|&k| other.contains(&set.get(k as usize)) == wanted)
-            .collect());
+        return Ok(all.filter(|&k| other.contains(&set.get(k as usize)) == wanted).collect());
     }
     let hashes = set.hashes();
     let mut others: Vec<(u64, u32)> = other.hashes().into_iter().zip(0..).collect();
@@ -160,9 +152,7 @@ pub(crate) fn at_positions(
         }
         Items::General(v, hashes) => {
             let items = at.clone().map(|k| v[k].clone()).collect();
-            let hashes = hashes
-                .get()
-                .map(|hashes| at.map(|k| hashes[k]).collect::<Vec<_>>());
+            let hashes = hashes.get().map(|hashes| at.map(|k| hashes[k]).collect::<Vec<_>>());
             set::general(items, hashes, recipe(set.clone(), kept), set.nesting())
         }
     }
@@ -232,13 +222,7 @@ pub(crate) fn merged(containers: &Value) -> Result {
             let grids: Option<Vec<_>> = t
                 .items()
                 .iter()
-                .map(|v| {
-                    if let Value::Grid(g) = v {
-                        Some(g)
-                    } else {
-                        None
-                    }
-                })
+                .map(|v| if let Value::Grid(g) = v { Some(g) } else { None })
                 .collect();
             if let Some(grids) =
                 grids.filter(|g| g.windows(2).all(|p| p[0].width() == p[1].width()))
@@ -341,9 +325,7 @@ pub(crate) fn minimum(a: &[Value]) -> Result {
 
 fn extreme(container: &Value, greatest: bool) -> Result {
     if let Value::Pair(i, j) = *container {
-        return Ok(Value::Int(
-            if greatest { i.max(j) } else { i.min(j) }.into(),
-        ));
+        return Ok(Value::Int(if greatest { i.max(j) } else { i.min(j) }.into()));
     }
     Ok(op::extreme(op::items(container)?, greatest)?.unwrap_or(Value::Int(0)))
 }
@@ -395,9 +377,7 @@ pub(crate) fn initset(a: &[Value]) -> Result {
     match a[0].packed() {
         Some((p, kind)) => {
             let key = (6 + kind as u64) << 56 | u64::from(p);
-            Ok(set_cache::set(key, || {
-                set::packed(vec![p], kind, Recipe::Sequence)
-            }))
+            Ok(set_cache::set(key, || set::packed(vec![p], kind, Recipe::Sequence)))
         }
         None => set::from_values(vec![a[0].clone()]),
     }
@@ -413,12 +393,9 @@ pub(crate) fn first(a: &[Value]) -> Result {
 
 pub(crate) fn last(a: &[Value]) -> Result {
     match &a[0] {
-        Value::Set(s) => s
-            .layout()
-            .perm
-            .last()
-            .map(|&k| s.get(k as usize))
-            .ok_or(Fault::ValueError),
+        Value::Set(s) => {
+            s.layout().perm.last().map(|&k| s.get(k as usize)).ok_or(Fault::ValueError)
+        }
         v => match v.tuple_len() {
             Some(0) => Err(Fault::ValueError),
             Some(n) => Ok(v.tuple_item(n - 1)),
@@ -473,9 +450,7 @@ fn removed(value: &Value, container: &Value) -> Result {
                 let gone = |k: &u32| kind == value_kind && items[*k as usize] == p;
                 (0..s.len() as u32).filter(|k| !gone(k)).collect()
             }
-            _ => (0..s.len() as u32)
-                .filter(|&k| !op::equal(&s.get(k as usize), value))
-                .collect(),
+            _ => (0..s.len() as u32).filter(|&k| !op::equal(&s.get(k as usize), value)).collect(),
         };
         return Ok(at_positions(s, kept, Recipe::Kept));
     }
@@ -495,11 +470,7 @@ pub(crate) fn product(a: &[Value]) -> Result {
         for &j in q {
             items.extend(p.iter().map(|&i| u64::from(i) << 32 | u64::from(j)));
         }
-        return Ok(set::duos(
-            items,
-            kind,
-            Recipe::Product(x.clone(), y.clone()),
-        ));
+        return Ok(set::duos(items, kind, Recipe::Product(x.clone(), y.clone())));
     }
     if let (Value::Set(x), Value::Set(y)) = (&a[0], &a[1])
         && has_packed_sets(x)
@@ -547,12 +518,7 @@ fn has_packed_sets(set: &Set) -> bool {
 
 pub(crate) fn pair(a: &[Value]) -> Result {
     let (x, y) = (op::items(&a[0])?, op::items(&a[1])?);
-    Value::tuple(
-        x.into_iter()
-            .zip(y)
-            .map(|(p, q)| Value::two(p, q))
-            .collect::<Result<_>>()?,
-    )
+    Value::tuple(x.into_iter().zip(y).map(|(p, q)| Value::two(p, q)).collect::<Result<_>>()?)
 }
 
 pub(crate) fn sizefilter(a: &[Value]) -> Result {
@@ -599,17 +565,14 @@ pub(crate) fn kept_sets(
 #[inline]
 pub(crate) fn packed_set(v: &Value) -> Option<(&Rc<Set>, &[u32], ElementKind)> {
     match v {
-        Value::Set(s) => s
-            .packed()
-            .filter(|(items, _)| !items.is_empty())
-            .map(|(items, c)| (s, items, c)),
+        Value::Set(s) => {
+            s.packed().filter(|(items, _)| !items.is_empty()).map(|(items, c)| (s, items, c))
+        }
         _ => None,
     }
 }
 
 /// Whether all the packed elements share one colour.
 pub(crate) fn one_color(items: &[u32]) -> bool {
-    items
-        .iter()
-        .all(|x| (x ^ items[0]) & !packed::PLACE_MASK == 0)
+    items.iter().all(|x| (x ^ items[0]) & !packed::PLACE_MASK == 0)
 }

@@ -65,23 +65,13 @@ pub(crate) fn by_count(v: &Value, most: bool) -> Result {
         return most_counted(&all_values(v)?, most)?.ok_or(Fault::ValueError);
     };
     let present = || counts.n[counts.slots()].iter().copied().filter(|&n| n > 0);
-    let best = if most {
-        present().max()
-    } else {
-        present().min()
-    };
+    let best = if most { present().max() } else { present().min() };
     let best = best.expect("a grid or object has cells");
-    let tied: Vec<i64> = counts
-        .colors()
-        .filter(|&c| counts.of_color(c) == best)
-        .collect();
+    let tied: Vec<i64> = counts.colors().filter(|&c| counts.of_color(c) == best).collect();
     if let [only] = tied[..] {
         return Ok(Value::Int(only));
     }
-    let first = counts
-        .in_set_order(v)
-        .into_iter()
-        .find(|c| tied.contains(c));
+    let first = counts.in_set_order(v).into_iter().find(|c| tied.contains(c));
     Ok(Value::Int(first.expect("a tied colour is present")))
 }
 
@@ -130,11 +120,7 @@ impl Counts {
     /// A range of slots with all colours that occur: 16 slots are enough for most grids of tasks.
     fn slots(&self) -> std::ops::Range<usize> {
         let n_usual: u32 = self.n[128..144].iter().sum();
-        if n_usual as usize == self.n_all {
-            128..144
-        } else {
-            0..256
-        }
+        if n_usual as usize == self.n_all { 128..144 } else { 0..256 }
     }
 
     /// The colours that occur, ascending.
@@ -150,11 +136,7 @@ impl Counts {
         }
         let sequence = self.insertion_sequence(v);
         let hashes: Vec<u64> = sequence.iter().map(|&c| hash::int(c)).collect();
-        Layout::of_hashes(&hashes, None)
-            .perm
-            .iter()
-            .map(|&k| sequence[k as usize])
-            .collect()
+        Layout::of_hashes(&hashes, None).perm.iter().map(|&k| sequence[k as usize]).collect()
     }
 
     /// The colours ascending, if their table does not depend on the order of insertion.
@@ -244,9 +226,7 @@ fn color_bits(element: &Value) -> Option<u16> {
     let mut bits = 0;
     if let Some((_, items, ElementKind::Cell | ElementKind::Triple)) = packed_set(element) {
         for &x in items {
-            bits |= 1u64
-                .checked_shl((x >> 24).wrapping_sub(128))
-                .unwrap_or(1 << 16);
+            bits |= 1u64.checked_shl((x >> 24).wrapping_sub(128)).unwrap_or(1 << 16);
         }
     } else if let Value::Grid(g) = element {
         for &c in g.cells() {
@@ -259,11 +239,7 @@ fn color_bits(element: &Value) -> Option<u16> {
 /// `frozenset({…colours…})`.
 pub(crate) fn palette_table(element: &Value) -> Result<ValueTable> {
     let values = match Counts::of(element)? {
-        Some(counts) => counts
-            .insertion_sequence(element)
-            .into_iter()
-            .map(Value::Int)
-            .collect(),
+        Some(counts) => counts.insertion_sequence(element).into_iter().map(Value::Int).collect(),
         None if meter::dialect().has_defaults() => row_values(element)?,
         None => all_values(element)?,
     };
@@ -380,11 +356,7 @@ pub(crate) fn ofcolor(a: &[Value]) -> Result {
         let Some(c) = value.as_int().filter(|c| packed::color_fits(*c)) else {
             return Ok(set::empty());
         };
-        return Ok(set::packed(
-            places_of(&g, c as i8),
-            ElementKind::Place,
-            Recipe::Sequence,
-        ));
+        return Ok(set::packed(places_of(&g, c as i8), ElementKind::Place, Recipe::Sequence));
     }
     let mut places = Vec::new();
     for (i, row) in op::items(element)?.iter().enumerate() {
@@ -427,13 +399,7 @@ pub(crate) fn replace(a: &[Value]) -> Result {
         };
         return grid::value(g.height(), g.width(), cells);
     }
-    recolored(&a[0], |v| {
-        if op::equal(v, &a[1]) {
-            a[2].clone()
-        } else {
-            v.clone()
-        }
-    })
+    recolored(&a[0], |v| if op::equal(v, &a[1]) { a[2].clone() } else { v.clone() })
 }
 
 pub(crate) fn switch(a: &[Value]) -> Result {

@@ -79,21 +79,10 @@ pub(crate) fn subgrid(a: &[Value]) -> Result {
 
 pub(crate) fn trim(a: &[Value]) -> Result {
     if let Value::Grid(g) = &a[0] {
-        return window(
-            g,
-            (1, 1),
-            (
-                (g.height() as i64 - 2).max(0),
-                (g.width() as i64 - 2).max(0),
-            ),
-        );
+        return window(g, (1, 1), ((g.height() as i64 - 2).max(0), (g.width() as i64 - 2).max(0)));
     }
     let rows = op::items(&op::slice(&a[0], 1, -1)?)?;
-    Value::tuple(
-        rows.iter()
-            .map(|r| op::slice(r, 1, -1))
-            .collect::<Result<_>>()?,
-    )
+    Value::tuple(rows.iter().map(|r| op::slice(r, 1, -1)).collect::<Result<_>>()?)
 }
 
 pub(crate) fn tophalf(a: &[Value]) -> Result {
@@ -175,12 +164,7 @@ pub(crate) fn hconcat(a: &[Value]) -> Result {
         return grid::value(h, x.width() + y.width(), cells);
     }
     let (x, y) = (op::items(&a[0])?, op::items(&a[1])?);
-    Value::tuple(
-        x.iter()
-            .zip(&y)
-            .map(|(i, j)| op::add(i, j))
-            .collect::<Result<_>>()?,
-    )
+    Value::tuple(x.iter().zip(&y).map(|(i, j)| op::add(i, j)).collect::<Result<_>>()?)
 }
 
 pub(crate) fn vconcat(a: &[Value]) -> Result {
@@ -203,10 +187,7 @@ pub(crate) fn cellwise(a: &[Value]) -> Result {
         let mut cells = Vec::with_capacity(x.cells().len());
         for i in 0..x.height() {
             cells.extend(
-                x.row(i)
-                    .iter()
-                    .zip(y.row(i))
-                    .map(|(&p, &q)| if p == q { p } else { fallback }),
+                x.row(i).iter().zip(y.row(i)).map(|(&p, &q)| if p == q { p } else { fallback }),
             );
         }
         return grid::value(x.height(), x.width(), cells);
@@ -276,10 +257,7 @@ pub(crate) fn compress(a: &[Value]) -> Result {
         if kept(i, &rows) {
             let cells = op::items(row)?.into_iter().enumerate();
             out.push(Value::tuple(
-                cells
-                    .filter(|(j, _)| kept(*j, &columns))
-                    .map(|(_, v)| v)
-                    .collect(),
+                cells.filter(|(j, _)| kept(*j, &columns)).map(|(_, v)| v).collect(),
             )?);
         }
     }
@@ -292,10 +270,7 @@ pub(crate) fn frontiers(a: &[Value]) -> Result {
     let (rows, columns) = uniform(grid)?;
     meter::build(rows.len() * w + columns.len() * h, 16)?;
     let horizontal = lines(grid, rows.iter().map(|&i| (0..w).map(|j| (i, j)).collect()))?;
-    let vertical = lines(
-        grid,
-        columns.iter().map(|&j| (0..h).map(|i| (i, j)).collect()),
-    )?;
+    let vertical = lines(grid, columns.iter().map(|&j| (0..h).map(|i| (i, j)).collect()))?;
     horizontal.union(&vertical).into_value()
 }
 
@@ -306,9 +281,8 @@ fn lines(grid: &Value, places: impl Iterator<Item = Vec<(usize, usize)>>) -> Res
     let mut all = Vec::new();
     for line in places {
         if let Some(g) = &dense {
-            let cells = line
-                .iter()
-                .map(|&(i, j)| packed::cell(g.at(i, j).into(), i as i32, j as i32));
+            let cells =
+                line.iter().map(|&(i, j)| packed::cell(g.at(i, j).into(), i as i32, j as i32));
             let items: Vec<u32> = cells.collect();
             let inserted = items.clone();
             let rebuild = move || PackedTable::collect(kind, inserted.iter().copied()).copied();
@@ -354,11 +328,7 @@ pub(crate) fn downscale(a: &[Value]) -> Result {
     for i in 0..h {
         let mut row = Vec::new();
         for j in (0..w).step_by(step) {
-            row.push(op::cell(
-                &a[0],
-                &Value::Int(i as i64),
-                &Value::Int(j as i64),
-            )?);
+            row.push(op::cell(&a[0], &Value::Int(i as i64), &Value::Int(j as i64))?);
         }
         if i % step == 0 {
             rows.push(Value::tuple(row)?);

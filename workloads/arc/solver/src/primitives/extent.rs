@@ -156,9 +156,7 @@ pub(crate) fn square(a: &[Value]) -> Result {
         return Ok(Value::Bool(g.height() == g.width()));
     }
     if piece.is_tuple() {
-        return Ok(Value::Bool(
-            op::len(piece)? == op::len(&op::item(piece, 0)?)?,
-        ));
+        return Ok(Value::Bool(op::len(piece)? == op::len(&op::item(piece, 0)?)?));
     }
     let (h, w) = (height_of(piece)?, width_of(piece)?);
     let filled = op::mul(&h, &w)? == Value::Int(op::len(piece)? as i64);
@@ -244,10 +242,7 @@ pub(crate) fn centerofmass(a: &[Value]) -> Result {
         meter::spend(items.len() / 8)?;
         let n = op::len(patch)? as i64;
         let sum = |f: fn(u32) -> i32| items.iter().map(|&p| i64::from(f(p))).sum::<i64>();
-        return Value::pair(
-            sum(packed::row).div_euclid(n),
-            sum(packed::col).div_euclid(n),
-        );
+        return Value::pair(sum(packed::row).div_euclid(n), sum(packed::col).div_euclid(n));
     }
     let n = Value::Int(op::len(patch)? as i64);
     let mut means = Vec::new();
@@ -352,9 +347,7 @@ pub(crate) fn adjacent(a: &[Value]) -> Result {
 pub(crate) fn distance(a: &Value, b: &Value) -> Result {
     if let (Some((s, x, _)), Some((t, y, _))) = (packed_set(a), packed_set(b)) {
         meter::spend(x.len() * y.len() / 16)?;
-        return Ok(Value::Int(
-            least_distance(s.bounds(), x, t.bounds(), y).into(),
-        ));
+        return Ok(Value::Int(least_distance(s.bounds(), x, t.bounds(), y).into()));
     }
     if let (Some(x), Some(y)) = (places(a), places(b)) {
         meter::build(x.len(), 16)?;
@@ -367,10 +360,7 @@ pub(crate) fn distance(a: &Value, b: &Value) -> Result {
         let (ai, aj) = op::unpack(&p)?;
         for q in op::items(&to_indices(b)?)? {
             let (bi, bj) = op::unpack(&q)?;
-            let d = op::add(
-                &absolute(&op::sub(&ai, &bi)?)?,
-                &absolute(&op::sub(&aj, &bj)?)?,
-            )?;
+            let d = op::add(&absolute(&op::sub(&ai, &bi)?)?, &absolute(&op::sub(&aj, &bj)?)?)?;
             if best.as_ref().is_none_or(|b| op::less(&d, b) == Ok(true)) {
                 best = Some(d);
             }
@@ -408,17 +398,11 @@ fn least_distance(s: Bounds, x: &[u32], t: Bounds, y: &[u32]) -> i32 {
     let gap = |a: i32, b: i32, c: i32, d: i32| (c - b).max(a - d).max(0);
     // No two cells are closer than their rectangles, so the search may stop there.
     let floor = gap(s.top, s.bottom, t.top, t.bottom) + gap(s.left, s.right, t.left, t.right);
-    let others: Vec<(i32, i32)> = y
-        .iter()
-        .map(|&q| (packed::row(q), packed::col(q)))
-        .collect();
+    let others: Vec<(i32, i32)> = y.iter().map(|&q| (packed::row(q), packed::col(q))).collect();
     let mut best = i32::MAX;
     for &p in x {
         let (i, j) = (packed::row(p), packed::col(p));
-        let nearest = others
-            .iter()
-            .map(|&(k, l)| (i - k).abs() + (j - l).abs())
-            .min();
+        let nearest = others.iter().map(|&(k, l)| (i - k).abs() + (j - l).abs()).min();
         best = best.min(nearest.expect("patches are not empty"));
         if best == floor {
             break;

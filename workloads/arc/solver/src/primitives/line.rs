@@ -77,11 +77,7 @@ pub(crate) fn vfrontier(a: &[Value]) -> Result {
         meter::build(30, 16)?;
         return Ok(LineSegment::between((0, j as i32), (29, j as i32)).value(ElementKind::Place));
     }
-    set::from_values(
-        (0..30)
-            .map(|i| Value::two(Value::Int(i), j.clone()))
-            .collect::<Result<_>>()?,
-    )
+    set::from_values((0..30).map(|i| Value::two(Value::Int(i), j.clone())).collect::<Result<_>>()?)
 }
 
 pub(crate) fn hfrontier(a: &[Value]) -> Result {
@@ -92,11 +88,7 @@ pub(crate) fn hfrontier(a: &[Value]) -> Result {
         meter::build(30, 16)?;
         return Ok(LineSegment::between((i as i32, 0), (i as i32, 29)).value(ElementKind::Place));
     }
-    set::from_values(
-        (0..30)
-            .map(|j| Value::two(i.clone(), Value::Int(j)))
-            .collect::<Result<_>>()?,
-    )
+    set::from_values((0..30).map(|j| Value::two(i.clone(), Value::Int(j))).collect::<Result<_>>()?)
 }
 
 pub(crate) fn dneighbors(a: &[Value]) -> Result {
@@ -133,11 +125,7 @@ fn around(
         let key = kind << 56 | u64::from(packed::place(i, j));
         return Ok(set_cache::set(key, || {
             let items = table(i, j).table.keys().collect();
-            set::packed(
-                items,
-                ElementKind::Place,
-                Recipe::Rebuilt(Box::new(move || table(i, j))),
-            )
+            set::packed(items, ElementKind::Place, Recipe::Rebuilt(Box::new(move || table(i, j))))
         }));
     }
     general(place)?.into_value()
@@ -172,10 +160,7 @@ pub(crate) fn outbox(a: &[Value]) -> Result {
 fn grown_box(patch: &Value, by: i64) -> Result {
     let by = Value::Int(by);
     let (ai, aj) = (op::sub(&top(patch)?, &by)?, op::sub(&left(patch)?, &by)?);
-    let (bi, bj) = (
-        op::add(&bottom(patch)?, &by)?,
-        op::add(&right(patch)?, &by)?,
-    );
+    let (bi, bj) = (op::add(&bottom(patch)?, &by)?, op::add(&right(patch)?, &by)?);
     outline(&ai, &aj, &bi, &bj)
 }
 
@@ -207,9 +192,7 @@ fn outline(ai: &Value, aj: &Value, bi: &Value, bj: &Value) -> Result {
             let horizontal =
                 |i: i32| PackedTable::collect(ElementKind::Place, (sj..=ej).map(|j| place(i, j)));
             let verticals = vertical(sj).union(&vertical(ej));
-            verticals
-                .union(&horizontal(si).union(&horizontal(ei)))
-                .copied()
+            verticals.union(&horizontal(si).union(&horizontal(ei))).copied()
         };
         let mut items: Vec<u32> = (si..=ei).map(|i| place(i, sj)).collect();
         if ej != sj {
@@ -219,32 +202,20 @@ fn outline(ai: &Value, aj: &Value, bi: &Value, bj: &Value) -> Result {
         if ei != si {
             items.extend((sj + 1..ej).map(|j| place(ei, j)));
         }
-        return Ok(set::packed(
-            items,
-            ElementKind::Place,
-            Recipe::Rebuilt(Box::new(rebuild)),
-        ));
+        return Ok(set::packed(items, ElementKind::Place, Recipe::Rebuilt(Box::new(rebuild))));
     }
     let last = |v: i64| v.checked_add(1).ok_or(Fault::OverflowError);
     let (rows, columns) = (range(si, last(ei)?)?, range(sj, last(ej)?)?);
     let vertical = |j: i64| -> Result<ValueTable> {
         Ok(ValueTable::collect(
-            rows.clone()
-                .map(|i| Value::pair(i, j))
-                .collect::<Result<Vec<_>>>()?,
+            rows.clone().map(|i| Value::pair(i, j)).collect::<Result<Vec<_>>>()?,
         ))
     };
     let horizontal = |i: i64| -> Result<ValueTable> {
         Ok(ValueTable::collect(
-            columns
-                .clone()
-                .map(|j| Value::pair(i, j))
-                .collect::<Result<Vec<_>>>()?,
+            columns.clone().map(|j| Value::pair(i, j)).collect::<Result<Vec<_>>>()?,
         ))
     };
     let verticals = vertical(sj)?.union(&vertical(ej)?);
-    verticals
-        .union(&horizontal(si)?.union(&horizontal(ei)?))
-        .copied()
-        .into_value()
+    verticals.union(&horizontal(si)?.union(&horizontal(ei)?)).copied().into_value()
 }

@@ -94,14 +94,8 @@ fn in_order(f: &Value, container: &Value) -> Result<ResultCollector> {
     let all = op::items(container)?;
     let mut results = ResultCollector::new();
     let columns = |at: Range<usize>| [Column::of_slice(&all[at])];
-    sweep(
-        f,
-        all.len(),
-        columns,
-        |k| [all[k].clone()],
-        |column, n| results.add(column, n),
-    )
-    .map_err(Fault::through_generator)?;
+    sweep(f, all.len(), columns, |k| [all[k].clone()], |column, n| results.add(column, n))
+        .map_err(Fault::through_generator)?;
     Ok(results)
 }
 
@@ -148,11 +142,7 @@ pub(crate) fn mapply(a: &[Value]) -> Result {
         if let Some(shifted) = shifted_everywhere(f, s) {
             return shifted;
         }
-        let results = if s.len() > 1 {
-            by_position(f, s)?
-        } else {
-            None
-        };
+        let results = if s.len() > 1 { by_position(f, s)? } else { None };
         let Some(results) = results else {
             let results = in_order(f, container)?.into_values();
             return match recipe::union(results, Recipe::Merged) {
@@ -163,9 +153,7 @@ pub(crate) fn mapply(a: &[Value]) -> Result {
         if let ResultCollector::Lines(lines, kind) = results {
             return merged_lines(s, lines, kind);
         }
-        match recipe::union(results.into_values(), |sets| {
-            Recipe::MergedOver(s.clone(), sets)
-        }) {
+        match recipe::union(results.into_values(), |sets| Recipe::MergedOver(s.clone(), sets)) {
             Ok(all) => all,
             Err(results) => merged(&inserted_over(&results, s)?),
         }
@@ -221,11 +209,7 @@ fn shifted_everywhere(f: &Value, places: &Rc<Set>) -> Option<Result> {
         }
         distinct::cells(all)
     });
-    Some(Ok(set::packed(
-        all,
-        kind,
-        Recipe::ShiftedOver(places.clone(), object.clone()),
-    )))
+    Some(Ok(set::packed(all, kind, Recipe::ShiftedOver(places.clone(), object.clone()))))
 }
 
 pub(crate) fn papply(a: &[Value]) -> Result {
@@ -241,14 +225,8 @@ fn pairwise(a: &[Value]) -> Result<Vec<Value>> {
     let n = x.len().min(y.len());
     let mut results = ResultCollector::new();
     let columns = |at: Range<usize>| [Column::of_slice(&x[at.clone()]), Column::of_slice(&y[at])];
-    sweep(
-        &a[0],
-        n,
-        columns,
-        |k| [x[k].clone(), y[k].clone()],
-        |column, n| results.add(column, n),
-    )
-    .map_err(Fault::through_generator)?;
+    sweep(&a[0], n, columns, |k| [x[k].clone(), y[k].clone()], |column, n| results.add(column, n))
+        .map_err(Fault::through_generator)?;
     Ok(results.into_values())
 }
 
@@ -296,10 +274,7 @@ pub(crate) fn filtered(container: &Value, condition: &Value) -> Result {
             match column {
                 Column::Bools(v) => kept.extend((at..).zip(v).filter(|(_, b)| **b).map(|(k, _)| k)),
                 _ => kept.extend(
-                    (at..)
-                        .zip(column.values(n))
-                        .filter(|(_, v)| v.truth())
-                        .map(|(k, _)| k),
+                    (at..).zip(column.values(n)).filter(|(_, v)| v.truth()).map(|(k, _)| k),
                 ),
             }
             at += n as u32;
@@ -354,15 +329,11 @@ pub(crate) fn key(f: &Value, element: &Value) -> Result {
 }
 
 pub(crate) fn argmax(a: &[Value]) -> Result {
-    best(&a[0], &a[1], true)?
-        .map(|b| b.0)
-        .ok_or(Fault::ValueError)
+    best(&a[0], &a[1], true)?.map(|b| b.0).ok_or(Fault::ValueError)
 }
 
 pub(crate) fn argmin(a: &[Value]) -> Result {
-    best(&a[0], &a[1], false)?
-        .map(|b| b.0)
-        .ok_or(Fault::ValueError)
+    best(&a[0], &a[1], false)?.map(|b| b.0).ok_or(Fault::ValueError)
 }
 
 /// As `argmax`, but None for an empty container.
@@ -436,17 +407,9 @@ fn best_without_order(s: &Set, f: &Value, greatest: bool) -> Result<Option<(Valu
             keys
         }
     };
-    let extreme = if greatest {
-        keys.iter().max()
-    } else {
-        keys.iter().min()
-    };
+    let extreme = if greatest { keys.iter().max() } else { keys.iter().min() };
     let extreme = *extreme.expect("the set is not empty");
-    let mut best = keys
-        .iter()
-        .enumerate()
-        .filter(|(_, key)| **key == extreme)
-        .map(|(k, _)| k);
+    let mut best = keys.iter().enumerate().filter(|(_, key)| **key == extreme).map(|(k, _)| k);
     let (Some(first), second) = (best.next(), best.next()) else {
         return Ok(None);
     };

@@ -38,23 +38,14 @@ fn transposed(g: &Grid, f: impl Fn(&Grid, usize, usize) -> i8) -> Result {
 pub(crate) fn rot180(a: &[Value]) -> Result {
     if let Some(g) = dense(&a[0]) {
         meter::build(g.cells().len(), 1)?;
-        return grid::value(
-            g.height(),
-            g.width(),
-            g.cells().iter().rev().copied().collect(),
-        );
+        return grid::value(g.height(), g.width(), g.cells().iter().rev().copied().collect());
     }
     rows_reversed(&op::reversed(&a[0])?)
 }
 
 /// `tuple(row[::-1] for row in v)`.
 fn rows_reversed(v: &Value) -> Result {
-    Value::tuple(
-        op::items(v)?
-            .iter()
-            .map(op::reversed)
-            .collect::<Result<_>>()?,
-    )
+    Value::tuple(op::items(v)?.iter().map(op::reversed).collect::<Result<_>>()?)
 }
 
 pub(crate) fn rot270(a: &[Value]) -> Result {
@@ -151,12 +142,7 @@ pub(crate) fn diagonal(piece: &Value) -> Result {
         return mirrored;
     }
     let (a, b) = op::unpack(&corner(piece, [false, false])?)?;
-    map_places(piece, |i, j| {
-        Ok((
-            op::add(&op::sub(j, &b)?, &a)?,
-            op::add(&op::sub(i, &a)?, &b)?,
-        ))
-    })
+    map_places(piece, |i, j| Ok((op::add(&op::sub(j, &b)?, &a)?, op::add(&op::sub(i, &a)?, &b)?)))
 }
 
 pub(crate) fn cmirror(a: &[Value]) -> Result {

@@ -145,11 +145,7 @@ pub(crate) fn interval(a: &[Value]) -> Result {
     };
     let n = (distance.max(0) + stride - 1) / stride;
     crate::evaluate::meter::build(usize::try_from(n).unwrap_or(usize::MAX), 16)?;
-    Value::tuple(
-        (0..n as i64)
-            .map(|k| Value::Int(start + k * step))
-            .collect(),
-    )
+    Value::tuple((0..n as i64).map(|k| Value::Int(start + k * step)).collect())
 }
 
 /// `interval` where an end or the step exceeds 64 bits.
@@ -185,25 +181,13 @@ pub(crate) fn greater(a: &[Value]) -> Result {
 }
 
 pub(crate) fn both(a: &[Value]) -> Result {
-    Ok(if a[0].truth() {
-        a[1].clone()
-    } else {
-        a[0].clone()
-    })
+    Ok(if a[0].truth() { a[1].clone() } else { a[0].clone() })
 }
 
 pub(crate) fn either(a: &[Value]) -> Result {
-    Ok(if a[0].truth() {
-        a[0].clone()
-    } else {
-        a[1].clone()
-    })
+    Ok(if a[0].truth() { a[0].clone() } else { a[1].clone() })
 }
 
 pub(crate) fn branch(a: &[Value]) -> Result {
-    Ok(if a[0].truth() {
-        a[1].clone()
-    } else {
-        a[2].clone()
-    })
+    Ok(if a[0].truth() { a[1].clone() } else { a[2].clone() })
 }

@@ -64,24 +64,12 @@ fn search(
 ) -> Result {
     let grid = &a[0];
     let [univalued, diagonal, without_background] = [a[1].truth(), a[2].truth(), a[3].truth()];
-    let background = if without_background {
-        Some(most_color(grid)?)
-    } else {
-        None
-    };
+    let background = if without_background { Some(most_color(grid)?) } else { None };
     if let Some(g) = dense(grid) {
-        let background = background
-            .as_ref()
-            .map(|b| grid::cell(b).expect("a colour of the grid"));
+        let background = background.as_ref().map(|b| grid::cell(b).expect("a colour of the grid"));
         meter::spend(g.cells().len() / 16)?;
         if let Some(seen) = labels::foreground(&g, background) {
-            return packed(
-                &seen,
-                (g.height(), g.width()),
-                univalued,
-                diagonal,
-                background,
-            );
+            return packed(&seen, (g.height(), g.width()), univalued, diagonal, background);
         }
     }
     let background = background.unwrap_or(Value::None);
@@ -121,22 +109,15 @@ fn grown(
             let mut neighborhood = ValueTable::collect([]);
             for place in candidates.iter() {
                 let v = at(place)?;
-                if if univalued {
-                    !op::equal(&value, &v)
-                } else {
-                    op::equal(&v, &background)
-                } {
+                if if univalued { !op::equal(&value, &v) } else { op::equal(&v, &background) } {
                     continue;
                 }
                 let (i, j) = op::unpack(place)?;
                 object.push(op::cell_of(i, j, v)?);
                 occupied.insert(coordinates(place));
                 let around = std::slice::from_ref(place);
-                let around = if diagonal {
-                    line::neighbors(around)?
-                } else {
-                    line::dneighbors(around)?
-                };
+                let around =
+                    if diagonal { line::neighbors(around)? } else { line::dneighbors(around)? };
                 let on_grid = op::items(&around)?.into_iter().filter(|p| {
                     let (i, j) = coordinates(p);
                     (0..h as i64).contains(&i) && (0..w as i64).contains(&j)
@@ -180,14 +161,8 @@ pub(crate) fn occurrences(a: &[Value]) -> Result {
     let normal = normalized(obj)?;
     let (h, w) = sides(grid)?;
     let (oh, ow) = op::unpack(&shape_of(obj)?)?;
-    let rows = op::int(&op::add(
-        &op::sub(&Value::Int(h as i64), &oh)?,
-        &Value::Int(1),
-    )?)?;
-    let columns = op::int(&op::add(
-        &op::sub(&Value::Int(w as i64), &ow)?,
-        &Value::Int(1),
-    )?)?;
+    let rows = op::int(&op::add(&op::sub(&Value::Int(h as i64), &oh)?, &Value::Int(1))?)?;
+    let columns = op::int(&op::add(&op::sub(&Value::Int(w as i64), &ow)?, &Value::Int(1))?)?;
     occurrences_up_to(grid, &normal, (rows, columns))
 }
 
@@ -225,10 +200,8 @@ fn packed_occurrences(g: &KnownGrid, object: &Set) -> Option<Result<Vec<u32>>> {
     if let Err(fault) = paid {
         return Some(Err(fault));
     }
-    let (n_rows, n_columns) = (
-        h as i64 - i64::from(b.height()) + 1,
-        w as i64 - i64::from(b.width()) + 1,
-    );
+    let (n_rows, n_columns) =
+        (h as i64 - i64::from(b.height()) + 1, w as i64 - i64::from(b.width()) + 1);
     if n_rows <= 0 || n_columns <= 0 {
         return Some(Ok(Vec::new()));
     }
@@ -240,11 +213,7 @@ fn found(places: Vec<u32>) -> Value {
     let inserted = places.clone();
     let rebuild =
         move || PackedTable::collect(ElementKind::Place, inserted.iter().copied()).copied();
-    set::packed(
-        places,
-        ElementKind::Place,
-        Recipe::Rebuilt(Box::new(rebuild)),
-    )
+    set::packed(places, ElementKind::Place, Recipe::Rebuilt(Box::new(rebuild)))
 }
 
 fn occurs(grid: &Value, h: usize, w: usize, object: &Value) -> Result<bool> {
@@ -322,9 +291,8 @@ fn matches_together(
         open[..n_here].fill(all);
         let mut n_tests = [0u32; N_TOGETHER];
         for &(at, shift) in cells {
-            let here: &[u32; N_TOGETHER] = rows[from + at..]
-                .first_chunk()
-                .expect("a plane ends with empty rows");
+            let here: &[u32; N_TOGETHER] =
+                rows[from + at..].first_chunk().expect("a plane ends with empty rows");
             let mut any = 0;
             for k in 0..N_TOGETHER {
                 n_tests[k] += u32::from(open[k] != 0);
@@ -360,11 +328,7 @@ fn matches_by_word(
     for i in 0..n_rows {
         for word in 0..n_columns.div_ceil(64) {
             let n_left = n_columns - word * 64;
-            let mut open = if n_left >= 64 {
-                u64::MAX
-            } else {
-                (1 << n_left) - 1
-            };
+            let mut open = if n_left >= 64 { u64::MAX } else { (1 << n_left) - 1 };
             let mut n_tests = 0;
             let from = i * n_words + word;
             for &(at, shift) in cells {
@@ -398,9 +362,7 @@ mod tests {
     fn rows_together_are_like_one_word_after_the_other() {
         let mut state = 1u64;
         let mut next = move |n: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) % n
         };
         let mut n_found = 0;
@@ -425,9 +387,7 @@ mod tests {
             let bounds = Bounds::of(&object);
             let (n_rows, n_columns) = (h - oh as usize + 1, w - ow as usize + 1);
             let search = |g: &KnownGrid| {
-                measured(&Limits::default(), 0, || {
-                    matches(g, &object, bounds, n_rows, n_columns)
-                })
+                measured(&Limits::default(), 0, || matches(g, &object, bounds, n_rows, n_columns))
             };
             let found = search(&narrow);
             n_found += found.0.as_ref().map_or(0, Vec::len);

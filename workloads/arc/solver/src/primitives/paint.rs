@@ -132,10 +132,7 @@ fn packed_items(container: &Value, are_cells: bool) -> Option<Vec<u32>> {
                 s.packed_in_order()
             }
         }
-        Value::Tuple(t)
-            if t.chained()
-                .is_some_and(|(_, kind)| kind.has_color() == are_cells) =>
-        {
+        Value::Tuple(t) if t.chained().is_some_and(|(_, kind)| kind.has_color() == are_cells) => {
             let (sets, _) = t.chained()?;
             let in_order = sets.iter().filter_map(|s| s.packed_in_order());
             Some(in_order.flatten().collect())
@@ -143,11 +140,7 @@ fn packed_items(container: &Value, are_cells: bool) -> Option<Vec<u32>> {
         Value::Tuple(t) => t
             .items()
             .iter()
-            .map(|v| {
-                v.packed()
-                    .filter(|p| p.1.has_color() == are_cells)
-                    .map(|p| p.0)
-            })
+            .map(|v| v.packed().filter(|p| p.1.has_color() == are_cells).map(|p| p.0))
             .collect(),
         _ => None,
     }
@@ -221,11 +214,7 @@ struct Painting<'a> {
 
 impl<'a> Painting<'a> {
     fn new(grid: &'a Grid, under: Option<i8>) -> Painting<'a> {
-        Painting {
-            grid,
-            cells: grid.cells().to_vec(),
-            under,
-        }
+        Painting { grid, cells: grid.cells().to_vec(), under }
     }
 
     #[inline]
@@ -271,12 +260,7 @@ impl<'a> Painting<'a> {
             if let Some(at) = on_grid(self.grid, x) {
                 let color = packed::color(x) as i8;
                 if numbers[at] == 0 {
-                    lasts.push(Last {
-                        at,
-                        span,
-                        others: None,
-                        color,
-                    });
+                    lasts.push(Last { at, span, others: None, color });
                     numbers[at] = lasts.len() as u32;
                 } else {
                     lasts[numbers[at] as usize - 1].add(span, color);
@@ -343,10 +327,7 @@ struct Board {
 impl Board {
     fn new(grid: &Value) -> Result<Board> {
         let (h, w) = sides(grid)?;
-        let rows = op::items(grid)?
-            .iter()
-            .map(op::items)
-            .collect::<Result<_>>()?;
+        let rows = op::items(grid)?.iter().map(op::items).collect::<Result<_>>()?;
         Ok(Board { h, w, rows })
     }
 
@@ -363,12 +344,7 @@ impl Board {
     }
 
     fn finish(self) -> Result {
-        Value::tuple(
-            self.rows
-                .into_iter()
-                .map(Value::tuple)
-                .collect::<Result<_>>()?,
-        )
+        Value::tuple(self.rows.into_iter().map(Value::tuple).collect::<Result<_>>()?)
     }
 }
 
@@ -393,9 +369,7 @@ pub(crate) fn asobject(a: &[Value]) -> Result {
         let mut cells = Vec::with_capacity(g.cells().len());
         for (i, row) in g.rows().enumerate() {
             cells.extend(
-                row.iter()
-                    .enumerate()
-                    .map(|(j, &c)| packed::cell(c.into(), i as i32, j as i32)),
+                row.iter().enumerate().map(|(j, &c)| packed::cell(c.into(), i as i32, j as i32)),
             );
         }
         return Ok(set::packed(cells, meter::cell_kind(), Recipe::Sequence));
@@ -426,15 +400,10 @@ pub(crate) fn toobject(a: &[Value]) -> Result {
                 Some(s.bounds()),
             ));
         }
-        let kept = (0..items.len() as u32)
-            .filter(|&k| on_grid(&g, items[k as usize]).is_some())
-            .collect();
+        let kept =
+            (0..items.len() as u32).filter(|&k| on_grid(&g, items[k as usize]).is_some()).collect();
         let cells = items.iter().filter_map(|&x| colored(x)).collect();
-        return Ok(set::packed(
-            cells,
-            meter::cell_kind(),
-            Recipe::Kept(s.clone(), kept),
-        ));
+        return Ok(set::packed(cells, meter::cell_kind(), Recipe::Kept(s.clone(), kept)));
     }
     let mut cells = Vec::new();
     for index in op::items(&indices)? {

@@ -47,20 +47,11 @@ pub(crate) fn to_indices(patch: &Value) -> Result {
         meter::build(items.len(), 4)?;
         if super::collection::one_color(items) {
             let color = items[0] & !packed::PLACE_MASK;
-            return Ok(set::sum(
-                s,
-                color.wrapping_neg(),
-                ElementKind::Place,
-                s.known_bounds(),
-            ));
+            return Ok(set::sum(s, color.wrapping_neg(), ElementKind::Place, s.known_bounds()));
         }
         let places: Vec<u32> = items.iter().map(|x| x & packed::PLACE_MASK).collect();
         let items = distinct::cells(places.clone());
-        return Ok(set::packed(
-            items,
-            ElementKind::Place,
-            Recipe::Mapped(s.clone(), places),
-        ));
+        return Ok(set::packed(items, ElementKind::Place, Recipe::Mapped(s.clone(), places)));
     }
     safe(indices_of(patch), SafeDefault::Set)
 }
@@ -79,10 +70,7 @@ fn indices_of(patch: &Value) -> Result {
         meter::build(t.len(), 16)?;
         return Ok(places_of(sets));
     }
-    let indices = op::items(patch)?
-        .iter()
-        .map(place_of)
-        .collect::<Result<_>>()?;
+    let indices = op::items(patch)?.iter().map(place_of).collect::<Result<_>>()?;
     set::from_values(indices)
 }
 
@@ -106,11 +94,7 @@ fn places_of(sets: &[Rc<Set>]) -> Value {
         let places = in_order.flatten().map(|x| x & packed::PLACE_MASK);
         PackedTable::collect(ElementKind::Place, places)
     };
-    set::packed(
-        places,
-        ElementKind::Place,
-        Recipe::Rebuilt(Box::new(rebuild)),
-    )
+    set::packed(places, ElementKind::Place, Recipe::Rebuilt(Box::new(rebuild)))
 }
 
 pub(crate) fn recolor(a: &[Value]) -> Result {
@@ -229,10 +213,7 @@ fn moved_to_origin(patch: &Value) -> Result {
 pub(crate) fn corners(a: &[Value]) -> Result {
     let patch = &a[0];
     let all = [[false, false], [false, true], [true, false], [true, true]];
-    let all = all
-        .into_iter()
-        .map(|g| corner(patch, g))
-        .collect::<Result<Vec<_>>>()?;
+    let all = all.into_iter().map(|g| corner(patch, g)).collect::<Result<Vec<_>>>()?;
     ValueTable::collect(all).copied().into_value()
 }
 
@@ -251,12 +232,7 @@ fn rectangle_of(patch: &Value) -> Result {
         for i in b.top..=b.bottom {
             items.extend((b.left..=b.right).map(|j| packed::place(i, j)));
         }
-        return Ok(set::packed_within(
-            items,
-            ElementKind::Place,
-            Recipe::Sequence,
-            Some(b),
-        ));
+        return Ok(set::packed_within(items, ElementKind::Place, Recipe::Sequence, Some(b)));
     }
     if op::len(patch)? == 0 {
         return Ok(set::empty());
@@ -268,15 +244,9 @@ fn rectangle_of(patch: &Value) -> Result {
     };
     let (si, sj) = op::unpack(&from)?;
     let (ei, ej) = op::unpack(&corner(patch, [true, true])?)?;
-    let (rows, columns) = (
-        range(op::int(&si)?, end(&ei)?)?,
-        range(op::int(&sj)?, end(&ej)?)?,
-    );
+    let (rows, columns) = (range(op::int(&si)?, end(&ei)?)?, range(op::int(&sj)?, end(&ej)?)?);
     // Each side may be within the limits and their product beyond them.
-    meter::build(
-        rows.clone().count().saturating_mul(columns.clone().count()),
-        16,
-    )?;
+    meter::build(rows.clone().count().saturating_mul(columns.clone().count()), 16)?;
     let mut all = Vec::new();
     for i in rows {
         for j in columns.clone() {
@@ -321,22 +291,14 @@ pub(crate) fn vperiod(a: &[Value]) -> Result {
 /// The least shift along the axis under which the object repeats itself.
 fn period(obj: &Value, axis: usize) -> Result {
     let normal = normalized(obj)?;
-    let n = if axis == 1 {
-        width_of(&normal)?
-    } else {
-        height_of(&normal)?
-    };
+    let n = if axis == 1 { width_of(&normal)? } else { height_of(&normal)? };
     if let Some((_, items, ElementKind::Cell | ElementKind::Triple)) = packed_set(&normal) {
         let mut sorted = items.to_vec();
         sorted.sort_unstable();
         let n = op::int(&n)? as i32;
         for p in 1..n {
             meter::spend(items.len() / 4)?;
-            let step = if axis == 1 {
-                packed::step(0, p)
-            } else {
-                packed::step(p, 0)
-            };
+            let step = if axis == 1 { packed::step(0, p) } else { packed::step(p, 0) };
             let coordinate = if axis == 1 { packed::col } else { packed::row };
             let repeats =
                 |x: &u32| coordinate(*x) < p || sorted.binary_search(&x.wrapping_sub(step)).is_ok();
@@ -347,11 +309,7 @@ fn period(obj: &Value, axis: usize) -> Result {
         return Ok(Value::Int(n.into()));
     }
     for p in range(1, op::int(&n)?)? {
-        let by = if axis == 1 {
-            Value::pair(0, -p)?
-        } else {
-            Value::pair(-p, 0)?
-        };
+        let by = if axis == 1 { Value::pair(0, -p)? } else { Value::pair(-p, 0)? };
         let mut repeats = true;
         for e in op::items(&shifted(&normal, &by)?)? {
             let [i, j, _] = op::cell_parts(&e)?;

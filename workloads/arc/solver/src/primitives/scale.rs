@@ -35,11 +35,7 @@ const N_REPEATED_CELLS_UNIT: usize = 64;
 /// Every row, every value or both repeated.
 pub(crate) fn upscaled(grid: &Value, factor: &Value, (rows, values): (bool, bool)) -> Result {
     let times = |is_repeated: bool| -> Result<usize> {
-        if is_repeated {
-            Ok(usize::try_from(op::nearest_int(factor)?).unwrap_or(0))
-        } else {
-            Ok(1)
-        }
+        if is_repeated { Ok(usize::try_from(op::nearest_int(factor)?).unwrap_or(0)) } else { Ok(1) }
     };
     if let Some(g) = dense(grid) {
         let (n, m) = (times(rows)?, times(values)?);

@@ -13,21 +13,13 @@ pub(crate) fn sorted(keys: &[Value]) -> Result<Vec<u32>> {
     if keys.iter().all(|k| matches!(k, Value::Int(_))) {
         order.sort_by_key(|&k| keys[k as usize].as_int());
     } else if keys.iter().all(|k| matches!(k, Value::Pair(..))) {
-        order.sort_by_key(|&k| {
-            if let Value::Pair(i, j) = keys[k as usize] {
-                (i, j)
-            } else {
-                (0, 0)
-            }
-        });
+        order.sort_by_key(
+            |&k| {
+                if let Value::Pair(i, j) = keys[k as usize] { (i, j) } else { (0, 0) }
+            },
+        );
     } else {
-        Sort {
-            keys,
-            list: &mut order,
-            min_gallop: MIN_GALLOP,
-            runs: Vec::new(),
-        }
-        .run()?;
+        Sort { keys, list: &mut order, min_gallop: MIN_GALLOP, runs: Vec::new() }.run()?;
     }
     Ok(order)
 }
@@ -84,11 +76,8 @@ impl Sort<'_> {
         }
         while self.runs.len() > 1 {
             let n = self.runs.len();
-            let at = if n > 2 && self.runs[n - 3].len < self.runs[n - 1].len {
-                n - 3
-            } else {
-                n - 2
-            };
+            let at =
+                if n > 2 && self.runs[n - 3].len < self.runs[n - 1].len { n - 3 } else { n - 2 };
             self.merge_at(at)?;
         }
         Ok(())
@@ -134,11 +123,7 @@ impl Sort<'_> {
             }
             self.runs.last_mut().expect("a run").power = power;
         }
-        self.runs.push(Run {
-            start,
-            len,
-            power: 0,
-        });
+        self.runs.push(Run { start, len, power: 0 });
         Ok(())
     }
 
@@ -162,11 +147,7 @@ impl Sort<'_> {
         if nb == 0 {
             return Ok(());
         }
-        if na <= nb {
-            self.merge_low(a, na, b, nb)
-        } else {
-            self.merge_high(a, na, b, nb)
-        }
+        if na <= nb { self.merge_low(a, na, b, nb) } else { self.merge_high(a, na, b, nb) }
     }
 
     /// Where to insert the key before equal elements, looking outwards from `hint`.
@@ -281,10 +262,7 @@ impl Sort<'_> {
                     self.min_gallop = gallop_min;
                     let key = self.list[pb];
                     let k = self.gallop(na, 0, |s, k| {
-                        Ok(!less(
-                            &s.keys[key as usize],
-                            &s.keys[temp[pa + k] as usize],
-                        )?)
+                        Ok(!less(&s.keys[key as usize], &s.keys[temp[pa + k] as usize])?)
                     })?;
                     a_count = k;
                     self.list[dest..dest + k].copy_from_slice(&temp[pa..pa + k]);

@@ -68,12 +68,7 @@ struct SeenItems {
 }
 
 enum SeenCells {
-    Bits {
-        words: Vec<u64>,
-        width: u32,
-        area: u32,
-        first: (u32, u32, u32),
-    },
+    Bits { words: Vec<u64>, width: u32, area: u32, first: (u32, u32, u32) },
     Hashed(HashSet<u32>),
 }
 
@@ -92,26 +87,15 @@ impl SeenItems {
         } else {
             SeenCells::Hashed(HashSet::new())
         };
-        SeenItems {
-            items: Vec::with_capacity(n.min(n_bits)),
-            seen,
-        }
+        SeenItems { items: Vec::with_capacity(n.min(n_bits)), seen }
     }
 
     fn add(&mut self, items: impl Iterator<Item = u32>) {
         match &mut self.seen {
-            SeenCells::Bits {
-                words,
-                width,
-                area,
-                first,
-            } => {
+            SeenCells::Bits { words, width, area, first } => {
                 for x in items {
-                    let (c, i, j) = (
-                        (x >> 24) - first.0,
-                        (x >> 12 & 4095) - first.1,
-                        (x & 4095) - first.2,
-                    );
+                    let (c, i, j) =
+                        ((x >> 24) - first.0, (x >> 12 & 4095) - first.1, (x & 4095) - first.2);
                     let at = (c * *area + i * *width + j) as usize;
                     let bit = 1u64 << (at & 63);
                     let word = &mut words[at >> 6];
@@ -302,11 +286,7 @@ fn fingerprint(set: &Set) -> u64 {
 
 /// The fingerprint of a set of copies.
 fn of_copies(copies: &Copies) -> u64 {
-    let sums = |object: &Rc<Set>| {
-        object
-            .packed()
-            .map_or_else(Sums::default, |(c, _)| Sums::of(c))
-    };
+    let sums = |object: &Rc<Set>| object.packed().map_or_else(Sums::default, |(c, _)| Sums::of(c));
     let known: Vec<Sums> = copies.objects().iter().map(sums).collect();
     let prints = copies.sums().map(|(k, added)| {
         let object = &copies.objects()[k];
@@ -375,9 +355,7 @@ const EMPTY_SLOT: u32 = u32::MAX;
 impl Seen {
     /// A table for n positions.
     fn new(n: usize) -> Seen {
-        Seen {
-            slots: vec![(0, EMPTY_SLOT); (2 * n).next_power_of_two().max(4)],
-        }
+        Seen { slots: vec![(0, EMPTY_SLOT); (2 * n).next_power_of_two().max(4)] }
     }
 
     /// The number stored for an element that `same` recognises. If there is none, stores and returns `next`.
@@ -419,9 +397,7 @@ mod tests {
     #[test]
     fn lines_keep_their_first_occurrences() {
         let places: Vec<(i32, i32)> = (0..40).map(|k| (k * 7 % 11, k * k % 13)).collect();
-        let pairs = places
-            .iter()
-            .flat_map(|&a| places.iter().map(move |&b| (a, b)));
+        let pairs = places.iter().flat_map(|&a| places.iter().map(move |&b| (a, b)));
         let all: Vec<LineSegment> = pairs.map(|(a, b)| LineSegment::between(a, b)).collect();
         let (mut wanted, mut wanted_numbers) = (Vec::new(), Vec::new());
         for (k, line) in (0..).zip(&all) {

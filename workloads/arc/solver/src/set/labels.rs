@@ -224,11 +224,7 @@ fn label<const UNIVALUED: bool, const DIAGONAL: bool>(
             ends.push(cells.len() as u32);
         }
     }
-    Labels {
-        cells,
-        ends,
-        of_cells: OnceCell::new(),
-    }
+    Labels { cells, ends, of_cells: OnceCell::new() }
 }
 
 /// A packed place and the one below differ by this.
@@ -261,11 +257,8 @@ impl Growth {
         self.visits.get_or_init(|| {
             let n = self.labels.len();
             let labels = self.labels.of_cells(&self.grid);
-            let mut visits = Visits {
-                start: vec![0; n],
-                n_occupied: vec![0; n],
-                rank: vec![u32::MAX; n],
-            };
+            let mut visits =
+                Visits { start: vec![0; n], n_occupied: vec![0; n], rank: vec![u32::MAX; n] };
             let (mut rank, mut n_occupied) = (0, 0);
             self.for_each_index(|at| {
                 let k = labels[at as usize];
@@ -361,11 +354,7 @@ impl Growth {
             }
             for p in in_order {
                 let c = self.grid.cells()[number(p)];
-                let joins = if self.univalued {
-                    c == color
-                } else {
-                    self.background != Some(c)
-                };
+                let joins = if self.univalued { c == color } else { self.background != Some(c) };
                 if !joins {
                     continue;
                 }

@@ -66,10 +66,7 @@ impl LineSegment {
     #[inline]
     fn ends(self) -> ((i32, i32), (i32, i32)) {
         let (p, q) = ((self.0 >> 32) as u32, self.0 as u32);
-        (
-            (packed::row(p), packed::col(p)),
-            (packed::row(q), packed::col(q)),
-        )
+        ((packed::row(p), packed::col(p)), (packed::row(q), packed::col(q)))
     }
 
     /// The number of elements.
@@ -86,12 +83,7 @@ impl LineSegment {
     #[inline]
     pub(crate) fn bounds(self) -> Bounds {
         let (a, b) = self.ends();
-        Bounds {
-            top: a.0,
-            bottom: b.0,
-            left: a.1.min(b.1),
-            right: a.1.max(b.1),
-        }
+        Bounds { top: a.0, bottom: b.0, left: a.1.min(b.1), right: a.1.max(b.1) }
     }
 
     /// The packed elements in the order in which `connect` inserts them.

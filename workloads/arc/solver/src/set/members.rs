@@ -68,14 +68,7 @@ impl Bits {
     #[inline]
     pub(crate) fn has(&self, p: u32) -> bool {
         match self {
-            Bits::Plane {
-                bounds,
-                n_rows,
-                n_columns,
-                color_low,
-                n_colors,
-                words,
-            } => {
+            Bits::Plane { bounds, n_rows, n_columns, color_low, n_colors, words } => {
                 // A coordinate before the start wraps around to a large number.
                 let i = packed::row(p).wrapping_sub(bounds.top) as u32;
                 let j = packed::col(p).wrapping_sub(bounds.left) as u32;

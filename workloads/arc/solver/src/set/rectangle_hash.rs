@@ -63,12 +63,7 @@ mod tests {
         for (top, bottom, left, right) in
             [(0, 0, 0, 0), (0, 63, 0, 63), (5, 9, 60, 63), (3, 40, 7, 7)]
         {
-            let bounds = Bounds {
-                top,
-                bottom,
-                left,
-                right,
-            };
+            let bounds = Bounds { top, bottom, left, right };
             for (color, kind) in [
                 (0, ElementKind::Place),
                 (0, ElementKind::Cell),
@@ -76,26 +71,13 @@ mod tests {
                 (9, ElementKind::Triple),
                 (-3, ElementKind::Triple),
             ] {
-                let bits = if kind.has_color() {
-                    packed::color_bits(color)
-                } else {
-                    0
-                };
+                let bits = if kind.has_color() { packed::color_bits(color) } else { 0 };
                 let places = (top..=bottom).flat_map(|i| (left..=right).map(move |j| (i, j)));
                 let hashes = places.map(|(i, j)| packed::hash(bits | packed::place(i, j), kind));
-                assert_eq!(
-                    of(bounds, bits, kind),
-                    Some(hash::set(hashes)),
-                    "{bounds:?}"
-                );
+                assert_eq!(of(bounds, bits, kind), Some(hash::set(hashes)), "{bounds:?}");
             }
         }
-        let outside = Bounds {
-            top: -1,
-            bottom: 3,
-            left: 0,
-            right: 3,
-        };
+        let outside = Bounds { top: -1, bottom: 3, left: 0, right: 3 };
         assert_eq!(of(outside, 0, ElementKind::Place), None);
     }
 }

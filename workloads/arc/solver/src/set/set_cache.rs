@@ -38,10 +38,7 @@ pub(crate) fn clear() {
 
 /// Replaces the cache by an empty one that stays empty, until the guard is dropped.
 pub(crate) fn turn_off() -> CacheOff {
-    CacheOff(SET_CACHE.replace(SetCache {
-        is_off: true,
-        ..SetCache::default()
-    }))
+    CacheOff(SET_CACHE.replace(SetCache { is_off: true, ..SetCache::default() }))
 }
 
 /// The cache that was replaced.
@@ -73,11 +70,7 @@ pub(crate) fn indices(h: usize, w: usize) -> Value {
             let indices = &mut memo.indices;
             let is_full = memo.n_indices + h * w > N_INDICES_MAX;
             memo.n_indices = if is_full { 0 } else { memo.n_indices } + h * w;
-            let old = if is_full {
-                std::mem::take(indices)
-            } else {
-                HashMap::new()
-            };
+            let old = if is_full { std::mem::take(indices) } else { HashMap::new() };
             indices.insert((h, w), v.clone());
             old
         });
@@ -104,10 +97,7 @@ pub(crate) fn set(key: u64, make: impl FnOnce() -> Value) -> Value {
     let at = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - N_SLOTS.trailing_zeros())) as usize;
     let found = SET_CACHE.with(|m| {
         let memo = m.borrow();
-        memo.sets
-            .get(at)
-            .filter(|e| e.0 == key)
-            .map(|e| e.1.clone())
+        memo.sets.get(at).filter(|e| e.0 == key).map(|e| e.1.clone())
     });
     found.unwrap_or_else(|| {
         let v = make();
@@ -134,12 +124,7 @@ pub(crate) fn dneighbors(i: i32, j: i32) -> PackedTable {
 
 /// The four places diagonal to (i, j).
 pub(crate) fn ineighbors(i: i32, j: i32) -> PackedTable {
-    four([
-        (i - 1, j - 1),
-        (i - 1, j + 1),
-        (i + 1, j - 1),
-        (i + 1, j + 1),
-    ])
+    four([(i - 1, j - 1), (i - 1, j + 1), (i + 1, j - 1), (i + 1, j + 1)])
 }
 
 /// All eight places around (i, j).

@@ -30,23 +30,14 @@ struct Move {
 impl Copies {
     /// One object moved by each of these steps.
     pub(crate) fn of_one(object: &Rc<Set>, steps: &[(i32, i32)]) -> Copies {
-        let moves = steps.iter().map(|&by| Move {
-            object: 0,
-            by: Some(by),
-        });
-        Copies {
-            objects: vec![object.clone()],
-            moves: moves.collect(),
-        }
+        let moves = steps.iter().map(|&by| Move { object: 0, by: Some(by) });
+        Copies { objects: vec![object.clone()], moves: moves.collect() }
     }
 
     /// Objects as they are.
     pub(crate) fn themselves(objects: Vec<Rc<Set>>) -> Copies {
         let moves = (0..objects.len() as u32).map(|object| Move { object, by: None });
-        Copies {
-            moves: moves.collect(),
-            objects,
-        }
+        Copies { moves: moves.collect(), objects }
     }
 
     /// The copies of all lists, if no copy in one list can equal a copy in another list.
@@ -59,20 +50,14 @@ impl Copies {
             }
             let n_before = objects.len() as u32;
             objects.extend(list.objects.iter().cloned());
-            moves.extend(list.moves.iter().map(|m| Move {
-                object: n_before + m.object,
-                by: m.by,
-            }));
+            moves.extend(list.moves.iter().map(|m| Move { object: n_before + m.object, by: m.by }));
         }
         Some(Copies { objects, moves })
     }
 
     /// Some of the copies.
     pub(crate) fn part(&self, at: Range<usize>) -> Copies {
-        Copies {
-            objects: self.objects.clone(),
-            moves: self.moves[at].to_vec(),
-        }
+        Copies { objects: self.objects.clone(), moves: self.moves[at].to_vec() }
     }
 
     /// Adds the copies of one more list; false if they are not of the same object.
@@ -170,11 +155,7 @@ impl Rectangle {
         let bounds = object.bounds();
         let (items, kind) = object.packed()?;
         let is_one = bounds.area() == items.len() && one_color(items);
-        is_one.then(|| Rectangle {
-            bounds,
-            color_bits: items[0] & !packed::PLACE_MASK,
-            kind,
-        })
+        is_one.then(|| Rectangle { bounds, color_bits: items[0] & !packed::PLACE_MASK, kind })
     }
 
     fn hash(&self, (di, dj): (i32, i32)) -> Option<u64> {
@@ -241,19 +222,13 @@ impl Deref for Listed {
 
 impl From<Vec<Value>> for Listed {
     fn from(values: Vec<Value>) -> Listed {
-        Listed {
-            values: OnceCell::from(values),
-            copies: None,
-        }
+        Listed { values: OnceCell::from(values), copies: None }
     }
 }
 
 impl From<Copies> for Listed {
     fn from(copies: Copies) -> Listed {
-        Listed {
-            values: OnceCell::new(),
-            copies: Some(Box::new(copies)),
-        }
+        Listed { values: OnceCell::new(), copies: Some(Box::new(copies)) }
     }
 }
 
@@ -287,10 +262,7 @@ mod tests {
 
     #[test]
     fn copies_have_the_hashes_and_sizes_of_the_sets_they_are() {
-        let ragged = object(
-            vec![packed::place(0, 0), packed::place(2, 5)],
-            ElementKind::Place,
-        );
+        let ragged = object(vec![packed::place(0, 0), packed::place(2, 5)], ElementKind::Place);
         let objects = [rectangle(3, 4, None), rectangle(6, 5, Some(3)), ragged];
         for object in objects {
             let copies = Copies::of_one(&object, &STEPS);
@@ -312,22 +284,14 @@ mod tests {
     #[test]
     fn lists_whose_copies_may_be_equal_are_not_put_together() {
         let of = |object: &Rc<Set>| Copies::of_one(object, &STEPS);
-        let (wide, high, cells) = (
-            rectangle(2, 3, None),
-            rectangle(3, 2, None),
-            rectangle(2, 3, Some(1)),
-        );
+        let (wide, high, cells) =
+            (rectangle(2, 3, None), rectangle(3, 2, None), rectangle(2, 3, Some(1)));
         let all_of = |lists: Vec<Copies>| {
             let lists: Vec<_> = lists.into_iter().map(Cow::Owned).collect();
             Copies::all_of(&lists)
         };
         let other = rectangle(1, 1, Some(1));
-        let lists = vec![
-            of(&wide),
-            of(&high),
-            of(&cells),
-            Copies::themselves(vec![other.clone()]),
-        ];
+        let lists = vec![of(&wide), of(&high), of(&cells), Copies::themselves(vec![other.clone()])];
         let all = all_of(lists).unwrap();
         assert_eq!(all.len(), 16);
         assert!(matches!(all.get(15), Value::Set(set) if Rc::ptr_eq(&set, &other)));

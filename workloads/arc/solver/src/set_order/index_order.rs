@@ -96,10 +96,7 @@ impl Indices {
             let j_end = self.w.min(j + numbers.end - at);
             let lane = hash::color_lane(i as i32);
             for j in j..j_end {
-                visit(
-                    (i << self.n_bits | j) as u32,
-                    hash::in_color(lane, j as u64),
-                );
+                visit((i << self.n_bits | j) as u32, hash::in_color(lane, j as u64));
             }
             at += j_end - j;
         }
@@ -199,11 +196,7 @@ impl Taken {
                 return slot;
             }
             perturb >>= 5;
-            slot = slot
-                .wrapping_mul(5)
-                .wrapping_add(1)
-                .wrapping_add(perturb as usize)
-                & self.mask;
+            slot = slot.wrapping_mul(5).wrapping_add(1).wrapping_add(perturb as usize) & self.mask;
         }
     }
 }
@@ -228,9 +221,8 @@ mod tests {
             (2, 100_003),
             (40, 9000),
         ] {
-            let hashes: Vec<u64> = (0..h * w)
-                .map(|at| hash::pair((at / w) as i32, (at % w) as i32))
-                .collect();
+            let hashes: Vec<u64> =
+                (0..h * w).map(|at| hash::pair((at / w) as i32, (at % w) as i32)).collect();
             let layout = Layout::of_hashes(&hashes, None);
             for corner in [(h, w), (h.min(3), w.min(31)), (1, 1), (0, 0)] {
                 let mut seen = Vec::new();

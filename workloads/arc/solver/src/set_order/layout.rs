@@ -62,22 +62,12 @@ impl Layout {
         }
         let used = self.perm.len();
         // A copy depends on whether there were dummies, not on their slots.
-        Table {
-            slots,
-            fill: used + usize::from(self.has_dummies),
-            used,
-        }
+        Table { slots, fill: used + usize::from(self.has_dummies), used }
     }
 
     /// A layout without a table: sorted order, or items that are already in iteration order.
     pub(crate) fn sorted(perm: Vec<u32>) -> Layout {
-        Layout {
-            perm,
-            occupied: Vec::new(),
-            n_slots: 0,
-            has_dummies: false,
-            is_in_doubt: false,
-        }
+        Layout { perm, occupied: Vec::new(), n_slots: 0, has_dummies: false, is_in_doubt: false }
     }
 }
 
@@ -125,11 +115,7 @@ fn put(table: &mut [u32], hash: u64, key: u32) {
             }
         }
         perturb >>= 5;
-        slot = slot
-            .wrapping_mul(5)
-            .wrapping_add(1)
-            .wrapping_add(perturb as usize)
-            & mask;
+        slot = slot.wrapping_mul(5).wrapping_add(1).wrapping_add(perturb as usize) & mask;
     }
 }
 
@@ -147,11 +133,5 @@ fn read(table: &[u32]) -> Layout {
             word &= word - 1;
         }
     }
-    Layout {
-        perm,
-        occupied,
-        n_slots: table.len() as u32,
-        has_dummies: false,
-        is_in_doubt: false,
-    }
+    Layout { perm, occupied, n_slots: table.len() as u32, has_dummies: false, is_in_doubt: false }
 }

@@ -65,13 +65,7 @@ impl Recipe {
     pub(crate) fn n_pending(&self) -> u32 {
         let most = |l: &[Value]| {
             l.iter()
-                .map(|v| {
-                    if let Value::Set(s) = v {
-                        s.n_pending()
-                    } else {
-                        0
-                    }
-                })
+                .map(|v| if let Value::Set(s) = v { s.n_pending() } else { 0 })
                 .max()
                 .unwrap_or(0)
         };
@@ -129,16 +123,14 @@ pub(crate) fn layout(set: &Set, recipe: &Recipe) -> Layout {
         Recipe::Copied(parent) => copied(parent),
         Recipe::CopiedOrKept(parent, is_copied) => copied_or_kept(parent, *is_copied),
         Recipe::Minus(parent, kept, n_other) => minus(set, parent, kept, *n_other),
-        Recipe::Mapped(parent, results) => by_sequence(
-            set,
-            parent.layout().perm.iter().map(|&k| results[k as usize]),
-        ),
+        Recipe::Mapped(parent, results) => {
+            by_sequence(set, parent.layout().perm.iter().map(|&k| results[k as usize]))
+        }
         Recipe::Numbered(parent, numbers) => {
             let mut seen = vec![false; set.len()];
             let in_order = parent.layout().perm.iter().map(|&k| numbers[k as usize]);
-            let sequence: Vec<u32> = in_order
-                .filter(|&k| !std::mem::replace(&mut seen[k as usize], true))
-                .collect();
+            let sequence: Vec<u32> =
+                in_order.filter(|&k| !std::mem::replace(&mut seen[k as usize], true)).collect();
             Layout::of_hashes(&set.hashes(), Some(&sequence))
         }
         Recipe::Product(a, b) => {
@@ -154,12 +146,7 @@ pub(crate) fn layout(set: &Set, recipe: &Recipe) -> Layout {
         Recipe::Joined(parent, numbers) => joined_over(set, parent, numbers),
         Recipe::Merged(sets) => chained(set, &as_set(sets.clone())),
         Recipe::MergedOver(parent, sets) => {
-            let in_order = parent
-                .layout()
-                .perm
-                .iter()
-                .map(|&k| sets[k as usize].clone())
-                .collect();
+            let in_order = parent.layout().perm.iter().map(|&k| sets[k as usize].clone()).collect();
             chained(set, &as_set(in_order))
         }
         Recipe::ShiftedOver(places, object) => shifted_over(set, places, object),
@@ -225,11 +212,7 @@ fn shifted_over(set: &Set, places: &Set, object: &Set) -> Layout {
         unreachable!("both are packed when the recipe is made");
     };
     let step = |to: u32| packed::step(packed::row(to), packed::col(to));
-    let copies = places
-        .layout()
-        .perm
-        .iter()
-        .map(|&k| step(steps[k as usize]));
+    let copies = places.layout().perm.iter().map(|&k| step(steps[k as usize]));
     let copies: Vec<u32> = copies.collect();
     let hash = |x: u32| packed::hash(x, kind);
     let hashes: Vec<u64> = copies
@@ -259,13 +242,7 @@ fn kept_in_order(parent: &Set, kept: &[u32]) -> Vec<u32> {
     for (ours, &theirs) in kept.iter().enumerate() {
         position[theirs as usize] = ours as u32;
     }
-    parent
-        .layout()
-        .perm
-        .iter()
-        .map(|&k| position[k as usize])
-        .filter(|&k| k != u32::MAX)
-        .collect()
+    parent.layout().perm.iter().map(|&k| position[k as usize]).filter(|&k| k != u32::MAX).collect()
 }
 
 fn minus(set: &Set, parent: &Set, kept: &[u32], n_other: usize) -> Layout {
@@ -278,10 +255,7 @@ fn minus(set: &Set, parent: &Set, kept: &[u32], n_other: usize) -> Layout {
         position[theirs as usize] = ours as u32;
     }
     let gone = |k: u32| position[k as usize] == DUMMY;
-    let mut rest = parent
-        .layout()
-        .table()
-        .minus(n_other, &|k| hashes[k as usize], gone);
+    let mut rest = parent.layout().table().minus(n_other, &|k| hashes[k as usize], gone);
     for slot in &mut rest.slots {
         if *slot < DUMMY {
             *slot = position[*slot as usize];
@@ -314,11 +288,7 @@ fn chained(set: &Set, sets: &[Value]) -> Layout {
         let Some((items, _)) = s.packed() else {
             continue;
         };
-        sequence.extend(
-            items,
-            |k| items[k as usize],
-            || Cow::Borrowed(&s.layout().perm),
-        );
+        sequence.extend(items, |k| items[k as usize], || Cow::Borrowed(&s.layout().perm));
         if sequence.is_complete() {
             break;
         }
@@ -444,16 +414,12 @@ impl<'a> Positions<'a> {
     #[inline]
     fn of(&self, x: u32) -> u32 {
         match self {
-            Positions::Few(items) => items
-                .iter()
-                .position(|&y| y == x)
-                .expect("an item of the set") as u32,
+            Positions::Few(items) => {
+                items.iter().position(|&y| y == x).expect("an item of the set") as u32
+            }
             Positions::Direct(direct, bounds) => direct[bounds.rank(x)],
             Positions::Sorted(sorted) => {
-                sorted[sorted
-                    .binary_search_by_key(&x, |e| e.0)
-                    .expect("an item of the set")]
-                .1
+                sorted[sorted.binary_search_by_key(&x, |e| e.0).expect("an item of the set")].1
             }
         }
     }

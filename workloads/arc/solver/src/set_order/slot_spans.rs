@@ -59,17 +59,10 @@ impl Look {
     /// The key's next search after this one has failed.
     fn next(&self, n_slots: usize) -> Look {
         let perturb = self.perturb >> 5;
-        let start = (self.start as usize)
-            .wrapping_mul(5)
-            .wrapping_add(1)
-            .wrapping_add(perturb as usize)
-            & (n_slots - 1);
-        Look {
-            key: self.key,
-            start: start as u32,
-            perturb,
-            may_fail: false,
-        }
+        let start =
+            (self.start as usize).wrapping_mul(5).wrapping_add(1).wrapping_add(perturb as usize)
+                & (n_slots - 1);
+        Look { key: self.key, start: start as u32, perturb, may_fail: false }
     }
 }
 
@@ -149,9 +142,7 @@ mod tests {
 
     /// A pseudo-random generator whose sequence is the same in every run of the test.
     fn next(state: &mut u64) -> u64 {
-        *state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         *state >> 33
     }
 
@@ -183,10 +174,7 @@ mod tests {
                 assert_eq!(layout.n_slots as usize, n_slots);
                 for (&key, slot) in layout.perm.iter().zip(layout.slots()) {
                     let span = spans[key as usize];
-                    assert!(
-                        (span.0..=span.1).contains(&(slot as u32)),
-                        "{n} keys, key {key}"
-                    );
+                    assert!((span.0..=span.1).contains(&(slot as u32)), "{n} keys, key {key}");
                 }
             }
         }

@@ -21,11 +21,7 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new() -> Table {
-        Table {
-            slots: vec![EMPTY; 8],
-            fill: 0,
-            used: 0,
-        }
+        Table { slots: vec![EMPTY; 8], fill: 0, used: 0 }
     }
 
     #[inline]
@@ -166,14 +162,7 @@ impl Table {
         self.fill += 1;
         self.used += 1;
         if self.fill * 5 >= self.mask() * 3 {
-            self.resize(
-                if self.used > 50_000 {
-                    self.used * 2
-                } else {
-                    self.used * 4
-                },
-                hash_of,
-            );
+            self.resize(if self.used > 50_000 { self.used * 2 } else { self.used * 4 }, hash_of);
         }
     }
 
@@ -208,11 +197,7 @@ pub(crate) fn n_slots_grown(n: usize) -> usize {
 
 /// The slots of a copy of a table of n keys.
 pub(crate) fn n_slots_copied(n: usize) -> usize {
-    if n * 5 >= 7 * 3 {
-        power_above(n * 2)
-    } else {
-        8
-    }
+    if n * 5 >= 7 * 3 { power_above(n * 2) } else { 8 }
 }
 
 /// The number of slots that CPython allocates for a table that needs more than this.
@@ -248,32 +233,21 @@ struct Probe {
 impl Probe {
     #[inline]
     fn new(hash: u64, mask: usize) -> Probe {
-        Probe {
-            slot: hash as usize & mask,
-            perturb: hash,
-        }
+        Probe { slot: hash as usize & mask, perturb: hash }
     }
 
     /// The slots to probe before the next jump.
     #[inline]
     fn run(&self, mask: usize) -> std::ops::RangeInclusive<usize> {
-        let n = if self.slot + N_LINEAR_PROBES <= mask {
-            N_LINEAR_PROBES
-        } else {
-            0
-        };
+        let n = if self.slot + N_LINEAR_PROBES <= mask { N_LINEAR_PROBES } else { 0 };
         self.slot..=self.slot + n
     }
 
     #[inline]
     fn jump(&mut self, mask: usize) {
         self.perturb >>= 5;
-        self.slot = self
-            .slot
-            .wrapping_mul(5)
-            .wrapping_add(1)
-            .wrapping_add(self.perturb as usize)
-            & mask;
+        self.slot =
+            self.slot.wrapping_mul(5).wrapping_add(1).wrapping_add(self.perturb as usize) & mask;
     }
 }
 
@@ -286,10 +260,7 @@ pub(crate) struct PackedTable {
 
 impl PackedTable {
     pub(crate) fn new(kind: ElementKind) -> PackedTable {
-        PackedTable {
-            table: Table::new(),
-            kind,
-        }
+        PackedTable { table: Table::new(), kind }
     }
 
     pub(crate) fn collect(kind: ElementKind, items: impl IntoIterator<Item = u32>) -> PackedTable {
@@ -303,18 +274,12 @@ impl PackedTable {
     #[inline]
     pub(crate) fn add(&mut self, x: u32) {
         let kind = self.kind;
-        self.table
-            .insert(x, packed::hash(x, kind), &|k| packed::hash(k, kind), |k| {
-                k == x
-            });
+        self.table.insert(x, packed::hash(x, kind), &|k| packed::hash(k, kind), |k| k == x);
     }
 
     pub(crate) fn copied(&self) -> PackedTable {
         let kind = self.kind;
-        PackedTable {
-            table: self.table.copied(&|k| packed::hash(k, kind)),
-            kind,
-        }
+        PackedTable { table: self.table.copied(&|k| packed::hash(k, kind)), kind }
     }
 
     /// `self | other`, as a new set.
@@ -326,15 +291,11 @@ impl PackedTable {
 
     pub(crate) fn absorb(&mut self, other: &PackedTable) {
         let kind = self.kind;
-        self.table
-            .absorb(&other.table, &|k| packed::hash(k, kind), |a, b| a == b);
+        self.table.absorb(&other.table, &|k| packed::hash(k, kind), |a, b| a == b);
     }
 
     pub(crate) fn minus(&self, n_other: usize, gone: impl Fn(u32) -> bool) -> PackedTable {
         let kind = self.kind;
-        PackedTable {
-            table: self.table.minus(n_other, &|k| packed::hash(k, kind), gone),
-            kind,
-        }
+        PackedTable { table: self.table.minus(n_other, &|k| packed::hash(k, kind), gone), kind }
     }
 }

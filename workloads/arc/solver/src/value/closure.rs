@@ -34,11 +34,7 @@ const LIGHT_MAX: u32 = 1 << 20;
 const NESTING_LIGHT_MAX: u32 = 64;
 
 fn written(weight: u32) -> u32 {
-    if weight > WEIGHT_WRITTEN_MAX {
-        1
-    } else {
-        weight
-    }
+    if weight > WEIGHT_WRITTEN_MAX { 1 } else { weight }
 }
 
 /// Whether a part is a function whose weight has not been computed yet.
@@ -89,10 +85,7 @@ impl Form {
 impl Closure {
     pub(crate) fn value(form: Form, parts: [Value; 3]) -> Result {
         let (nesting, weight) = if parts.iter().any(has_unknown_weight) && are_light(&parts) {
-            (
-                1 + parts.iter().map(Value::nesting).max().unwrap_or(0),
-                None,
-            )
+            (1 + parts.iter().map(Value::nesting).max().unwrap_or(0), None)
         } else {
             let (nesting, weight) = nesting_of(parts.iter())?;
             (nesting, Some(written(weight)))

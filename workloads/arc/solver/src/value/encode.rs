@@ -68,11 +68,7 @@ impl Output {
             let text = std::str::from_utf8(&out.kept).expect("only ASCII is written");
             Arc::from(text)
         });
-        Output {
-            text,
-            n_bytes,
-            hash: first_bytes(&hash),
-        }
+        Output { text, n_bytes, hash: first_bytes(&hash) }
     }
 
     /// The output that has this encoding.
@@ -174,12 +170,9 @@ impl Text {
     #[cold]
     #[inline(never)]
     fn spill_now(&mut self) {
-        let spilled = self.spilled.get_or_insert_with(|| {
-            Box::new(Spilled {
-                hasher: blake3::Hasher::new(),
-                n_bytes: 0,
-            })
-        });
+        let spilled = self
+            .spilled
+            .get_or_insert_with(|| Box::new(Spilled { hasher: blake3::Hasher::new(), n_bytes: 0 }));
         spilled.hasher.update(&self.kept);
         spilled.n_bytes += self.kept.len();
         self.kept.clear();
@@ -275,11 +268,7 @@ fn write_row(cells: &[i8], out: &mut Text) {
 }
 
 fn write_float(x: f64, out: &mut Text) {
-    let text = if x.is_nan() {
-        "nan".to_string()
-    } else {
-        format!("{x:?}")
-    };
+    let text = if x.is_nan() { "nan".to_string() } else { format!("{x:?}") };
     out.push_str("{\"float\":\"");
     out.push_str(&text);
     out.push_str("\"}");
@@ -312,12 +301,9 @@ fn write_tuple(value: &Value, out: &mut Text) {
     let items = value.elements().expect("a tuple");
     let rows = items.iter().map(|v| v.tuple_len()).collect::<Vec<_>>();
     let is_int = |v: &Value| matches!(v, Value::Int(_));
-    let is_grid = rows
-        .first()
-        .is_some_and(|n| n.is_some_and(|n| n > 0) && rows.iter().all(|m| m == n))
-        && items
-            .iter()
-            .all(|r| r.elements().is_some_and(|r| r.iter().all(is_int)));
+    let is_grid =
+        rows.first().is_some_and(|n| n.is_some_and(|n| n > 0) && rows.iter().all(|m| m == n))
+            && items.iter().all(|r| r.elements().is_some_and(|r| r.iter().all(is_int)));
     if is_grid {
         out.push_str("{\"grid\":");
         write_list(items.iter(), out, |row, out| {
@@ -511,16 +497,7 @@ mod tests {
         let fresh_row = || Value::tuple((0..3).map(|_| lines(2)).collect()).unwrap();
         let fresh = Value::tuple((0..3).map(|_| fresh_row()).collect()).unwrap();
         let set = lines(2);
-        let mixed = [
-            &set,
-            &set,
-            &Value::Int(1),
-            &set,
-            &lines(1),
-            &set,
-            &set,
-            &Value::Bool(true),
-        ];
+        let mixed = [&set, &set, &Value::Int(1), &set, &lines(1), &set, &set, &Value::Bool(true)];
         let mixed = Value::tuple(mixed.map(Value::clone).to_vec()).unwrap();
         let one = encode(&lines(1));
         let wanted = [
@@ -573,10 +550,7 @@ mod tests {
             }
         }
         let mixed = Value::tuple(vec![row(&[1, 2, 3]), Value::Int(1), row(&[4])]).unwrap();
-        assert_eq!(
-            encode(&mixed),
-            r#"{"tuple":[{"tuple":[1,2,3]},1,{"tuple":[4]}]}"#
-        );
+        assert_eq!(encode(&mixed), r#"{"tuple":[{"tuple":[1,2,3]},1,{"tuple":[4]}]}"#);
     }
 
     #[test]

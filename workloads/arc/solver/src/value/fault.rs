@@ -79,11 +79,7 @@ impl Fault {
 
     /// What the fault becomes when it leaves a generator expression.
     pub(crate) fn through_generator(self) -> Fault {
-        if self == Fault::StopIteration {
-            Fault::RuntimeError
-        } else {
-            self
-        }
+        if self == Fault::StopIteration { Fault::RuntimeError } else { self }
     }
 }
 

@@ -10,11 +10,7 @@ pub(crate) const NONE: u64 = 0xfca8_6420;
 
 #[inline]
 pub(crate) const fn int(v: i64) -> u64 {
-    let r = if -MODULUS < v && v < MODULUS {
-        v
-    } else {
-        v % MODULUS
-    };
+    let r = if -MODULUS < v && v < MODULUS { v } else { v % MODULUS };
     if r == -1 { -2i64 as u64 } else { r as u64 }
 }
 
@@ -60,9 +56,7 @@ impl TupleHash {
 
 #[inline]
 const fn lane(acc: u64, hash: u64) -> u64 {
-    acc.wrapping_add(hash.wrapping_mul(PRIME_2))
-        .rotate_left(31)
-        .wrapping_mul(PRIME_1)
+    acc.wrapping_add(hash.wrapping_mul(PRIME_2)).rotate_left(31).wrapping_mul(PRIME_1)
 }
 
 #[inline]

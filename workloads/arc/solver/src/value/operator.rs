@@ -101,11 +101,7 @@ pub(crate) fn floor_div_int(x: i64, y: i64) -> Result<i64> {
         return Err(Fault::ZeroDivisionError);
     }
     let q = x / y;
-    Ok(if x % y != 0 && (x < 0) != (y < 0) {
-        q - 1
-    } else {
-        q
-    })
+    Ok(if x % y != 0 && (x < 0) != (y < 0) { q - 1 } else { q })
 }
 
 /// The remainder with the divisor's sign.
@@ -114,11 +110,7 @@ pub(crate) fn rem_int(x: i64, y: i64) -> Result<i64> {
         return Err(Fault::ZeroDivisionError);
     }
     let r = x.checked_rem(y).unwrap_or(0);
-    Ok(if r != 0 && (r < 0) != (y < 0) {
-        r + y
-    } else {
-        r
-    })
+    Ok(if r != 0 && (r < 0) != (y < 0) { r + y } else { r })
 }
 
 pub(crate) fn neg(a: &Value) -> Result {
@@ -223,11 +215,7 @@ pub(crate) fn item_at(v: &Value, k: &Value) -> Result {
     let n = v.tuple_len().ok_or(Fault::TypeError)? as i64;
     let k = nearest_int(k)?;
     let k = if k < 0 { k.saturating_add(n) } else { k };
-    if (0..n).contains(&k) {
-        Ok(v.tuple_item(k as usize))
-    } else {
-        Err(Fault::IndexError)
-    }
+    if (0..n).contains(&k) { Ok(v.tuple_item(k as usize)) } else { Err(Fault::IndexError) }
 }
 
 /// `grid[i][j]`, without making the row of a grid into a value.
@@ -247,10 +235,7 @@ pub(crate) fn unpack(v: &Value) -> Result<(Value, Value)> {
     match v {
         Value::Set(s) if s.len() == 2 => {
             let mut both = s.iter();
-            Ok((
-                both.next().expect("two elements"),
-                both.next().expect("two elements"),
-            ))
+            Ok((both.next().expect("two elements"), both.next().expect("two elements")))
         }
         _ => match v.len() {
             Some(2) => Ok((v.tuple_item(0), v.tuple_item(1))),
@@ -334,7 +319,8 @@ pub(crate) fn slice(v: &Value, from: i64, to: i64) -> Result {
 
 /// Python's rules for slices of a sequence of n: negative ends count from the end, the rest is clamped.
 pub(crate) fn clamp_slice(from: i64, to: i64, n: usize) -> (usize, usize) {
-    let end = |x: i64| if x < 0 { x.saturating_add(n as i64).max(0) } else { x.min(n as i64) } as usize;
+    let end =
+        |x: i64| if x < 0 { x.saturating_add(n as i64).max(0) } else { x.min(n as i64) } as usize;
     let (from, to) = (end(from), end(to));
     (from, to.max(from))
 }
@@ -354,9 +340,7 @@ pub(crate) fn zipped(rows: &[Value]) -> Result<Vec<Value>> {
     let rows: Vec<Vec<Value>> = rows.iter().map(items).collect::<Result<_>>()?;
     let n = rows.iter().map(Vec::len).min().unwrap_or(0);
     meter::build(n * rows.len(), 16)?;
-    (0..n)
-        .map(|k| Value::tuple(rows.iter().map(|r| r[k].clone()).collect()))
-        .collect()
+    (0..n).map(|k| Value::tuple(rows.iter().map(|r| r[k].clone()).collect())).collect()
 }
 
 /// `min(values)`, or `max` if `greatest`; the first of several that tie.

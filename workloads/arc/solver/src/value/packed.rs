@@ -266,20 +266,8 @@ mod tests {
 
     #[test]
     fn hashes_from_the_table_are_those_of_the_tuples() {
-        for (i, j) in [
-            (0, 0),
-            (63, 63),
-            (63, 64),
-            (64, 0),
-            (-1, 0),
-            (5, -2040),
-            (2039, 7),
-        ] {
-            assert_eq!(
-                hash(place(i, j), ElementKind::Place),
-                hash::pair(i, j),
-                "({i}, {j})"
-            );
+        for (i, j) in [(0, 0), (63, 63), (63, 64), (64, 0), (-1, 0), (5, -2040), (2039, 7)] {
+            assert_eq!(hash(place(i, j), ElementKind::Place), hash::pair(i, j), "({i}, {j})");
             for c in [-127, -1, 0, 9, 126] {
                 assert_eq!(
                     hash(cell(c, i, j), ElementKind::Cell),

@@ -17,11 +17,7 @@ pub(crate) struct ValueTable {
 impl ValueTable {
     /// `set(values)`.
     pub(crate) fn collect(values: impl IntoIterator<Item = Value>) -> ValueTable {
-        let mut set = ValueTable {
-            items: Vec::new(),
-            hashes: Vec::new(),
-            table: Table::new(),
-        };
+        let mut set = ValueTable { items: Vec::new(), hashes: Vec::new(), table: Table::new() };
         for v in values {
             set.add(v);
         }
@@ -32,11 +28,9 @@ impl ValueTable {
     pub(crate) fn of_set(set: &Set) -> ValueTable {
         let items: Vec<Value> = (0..set.len()).map(|k| set.get(k)).collect();
         match meter::order() {
-            Order::Cpython => ValueTable {
-                hashes: set.hashes(),
-                table: set.layout().table(),
-                items,
-            },
+            Order::Cpython => {
+                ValueTable { hashes: set.hashes(), table: set.layout().table(), items }
+            }
             Order::Sorted => ValueTable::collect(items),
         }
     }
@@ -45,11 +39,9 @@ impl ValueTable {
         let hash = v.py_hash();
         self.hashes.push(hash);
         let (items, hashes) = (&self.items, &self.hashes);
-        let is_new = self
-            .table
-            .insert(items.len() as u32, hash, &|k| hashes[k as usize], |k| {
-                hashes[k as usize] == hash && items[k as usize] == v
-            });
+        let is_new = self.table.insert(items.len() as u32, hash, &|k| hashes[k as usize], |k| {
+            hashes[k as usize] == hash && items[k as usize] == v
+        });
         if is_new {
             self.items.push(v);
         } else {
@@ -103,14 +95,8 @@ impl ValueTable {
     /// `self - other`, where other has this many elements and `gone` tests for them.
     pub(crate) fn minus_where(&self, n_other: usize, gone: impl Fn(&Value) -> bool) -> ValueTable {
         let hash_of = |k: u32| self.hashes[k as usize];
-        let table = self
-            .table
-            .minus(n_other, &hash_of, |k| gone(&self.items[k as usize]));
-        ValueTable {
-            items: self.items.clone(),
-            hashes: self.hashes.clone(),
-            table,
-        }
+        let table = self.table.minus(n_other, &hash_of, |k| gone(&self.items[k as usize]));
+        ValueTable { items: self.items.clone(), hashes: self.hashes.clone(), table }
     }
 
     /// The elements in iteration order.

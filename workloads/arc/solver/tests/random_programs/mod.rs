@@ -11,10 +11,7 @@ pub(crate) struct Dice {
 
 impl Dice {
     pub(crate) fn new(seed: u64) -> Dice {
-        Dice {
-            state: seed,
-            dialect: Dialect::ArcDsl,
-        }
+        Dice { state: seed, dialect: Dialect::ArcDsl }
     }
 
     fn roll(&mut self) -> u64 {
@@ -39,9 +36,8 @@ impl Dice {
         let (height, width) = (1 + self.below(side_max), 1 + self.below(side_max));
         let n_colors_max = *self.pick(&[2, 4, 10]);
         let n_colors = 1 + self.below(n_colors_max);
-        let rows: Vec<Vec<i8>> = (0..height)
-            .map(|_| (0..width).map(|_| self.below(n_colors) as i8).collect())
-            .collect();
+        let rows: Vec<Vec<i8>> =
+            (0..height).map(|_| (0..width).map(|_| self.below(n_colors) as i8).collect()).collect();
         Grid::from_rows(&rows).expect("rows of one length")
     }
 
@@ -63,11 +59,7 @@ impl Dice {
             let primitive = self.primitive();
             (primitive.name.to_string(), usize::from(primitive.n_args))
         };
-        let n_args = if self.below(50) == 0 {
-            self.below(5)
-        } else {
-            n_args
-        };
+        let n_args = if self.below(50) == 0 { self.below(5) } else { n_args };
         let args: Vec<String> = (0..n_args).map(|_| self.argument(n_lines, 0)).collect();
         format!("{callee}({})", args.join(", "))
     }
@@ -114,10 +106,7 @@ impl Dice {
             8 | 9 => (*self.pick(&NUMBERS)).into(),
             10 => (*self.pick(&PLACES)).into(),
             11 if depth < 2 => {
-                let (a, b) = (
-                    self.argument(n_lines, depth + 1),
-                    self.argument(n_lines, depth + 1),
-                );
+                let (a, b) = (self.argument(n_lines, depth + 1), self.argument(n_lines, depth + 1));
                 format!("({a}, {b})")
             }
             12 | 13 if depth < 2 => self.line(n_lines),

@@ -10,11 +10,7 @@ use swathe_arc::{Dialect, Fault, Task, Value, call, primitive_in};
 /// The value that is recorded; the thread's dialect must be this one.
 pub(crate) fn decode(dialect: Dialect, json: &Json) -> Value {
     let list = |json: &Json| -> Vec<Value> {
-        json.as_array()
-            .expect("a list")
-            .iter()
-            .map(|json| decode(dialect, json))
-            .collect()
+        json.as_array().expect("a list").iter().map(|json| decode(dialect, json)).collect()
     };
     let made = |value: Result<Value, Fault>| value.expect("a value that is not nested deeply");
     let Json::Object(object) = json else {
@@ -30,19 +26,13 @@ pub(crate) fn decode(dialect: Dialect, json: &Json) -> Value {
         "tuple" => made(Value::tuple(list(content))),
         "set" => made(Value::set(list(content))),
         "grid" => {
-            let rows = content
-                .as_array()
-                .expect("rows")
-                .iter()
-                .map(|r| made(Value::tuple(list(r))));
+            let rows =
+                content.as_array().expect("rows").iter().map(|r| made(Value::tuple(list(r))));
             made(Value::tuple(rows.collect()))
         }
         "idx" => {
-            let pairs = content
-                .as_array()
-                .expect("pairs")
-                .iter()
-                .map(|p| made(Value::tuple(list(p))));
+            let pairs =
+                content.as_array().expect("pairs").iter().map(|p| made(Value::tuple(list(p))));
             made(Value::set(pairs.collect()))
         }
         "obj" => {

@@ -24,25 +24,8 @@ const KINDS: [&[&str]; 6] = [
         "hmirror", "vmirror", "dmirror", "cmirror", "rot90", "rot180", "rot270", "tophalf",
         "lefthalf", "compress", "trim",
     ],
-    &[
-        "box",
-        "inbox",
-        "outbox",
-        "delta",
-        "backdrop",
-        "corners",
-        "toindices",
-    ],
-    &[
-        "size",
-        "height",
-        "width",
-        "leftmost",
-        "rightmost",
-        "uppermost",
-        "lowermost",
-        "numcolors",
-    ],
+    &["box", "inbox", "outbox", "delta", "backdrop", "corners", "toindices"],
+    &["size", "height", "width", "leftmost", "rightmost", "uppermost", "lowermost", "numcolors"],
 ];
 
 /// This many programs, the given ones first, then variants of them in which about one word in 20 is another.

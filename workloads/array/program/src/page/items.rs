@@ -74,18 +74,14 @@ pub(super) fn for_each_item(
     table.for_each(|batch| {
         let numbers = |name: &str| number_column::<UInt64Type>(batch, name);
         let (row, n_nan, inner) = (numbers("row")?, numbers("n_nan")?, numbers("inner")?);
-        let (name, dtype) = (
-            string_column(batch, "name")?,
-            string_column(batch, "dtype")?,
-        );
+        let (name, dtype) = (string_column(batch, "name")?, string_column(batch, "dtype")?);
         let shape = (batch.column_by_name("shape"))
             .and_then(|column| column.as_list_opt::<i32>())
             .ok_or("it has no lists called shape")?;
         for at in 0..batch.num_rows() {
             let shape = shape.value(at);
-            let shape = shape
-                .as_primitive_opt::<UInt64Type>()
-                .ok_or("a shape is no list of numbers")?;
+            let shape =
+                shape.as_primitive_opt::<UInt64Type>().ok_or("a shape is no list of numbers")?;
             extents.clear();
             extents.extend(shape.values());
             if inner.is_valid(at) && kind == Kind::Product {

@@ -70,10 +70,7 @@ pub(super) fn solve<A: Borrow<Array> + Send + Sync>(
             let (own, others) = rest.split_at(n_elements);
             rest = others;
             let out = f32::unpack(own, n_elements);
-            Answer {
-                n_nan: fitting.n_made_nan(&out),
-                ..Answer::new(fitting.shape, out)
-            }
+            Answer { n_nan: fitting.n_made_nan(&out), ..Answer::new(fitting.shape, out) }
         })
     });
     Ok(lanes.collect())
@@ -100,11 +97,7 @@ impl<'a> Fitting<'a> {
             return Ok(None);
         }
         Ok(match workload.float_work(first, second)? {
-            FloatWork::Map(map) => Some(Fitting {
-                shape: first.shape(),
-                data,
-                map,
-            }),
+            FloatWork::Map(map) => Some(Fitting { shape: first.shape(), data, map }),
             FloatWork::Product { .. } => None,
         })
     }
@@ -178,10 +171,7 @@ fn mapped(
 }
 
 fn takes_pairs(kind: MapKind) -> bool {
-    matches!(
-        kind,
-        MapKind::Add(MapOperand::Second) | MapKind::Multiply(MapOperand::Second)
-    )
+    matches!(kind, MapKind::Add(MapOperand::Second) | MapKind::Multiply(MapOperand::Second))
 }
 
 /// The number of a map in the kernel.

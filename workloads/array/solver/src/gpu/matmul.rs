@@ -19,13 +19,7 @@ const MATMUL: Kernel = Kernel {
     name: "array.matmul",
     wgsl: &[include_str!("matmul.wgsl")],
     entry: "matmul",
-    bindings: &[
-        Access::Read,
-        Access::Read,
-        Access::Read,
-        Access::Read,
-        Access::Write,
-    ],
+    bindings: &[Access::Read, Access::Read, Access::Read, Access::Read, Access::Write],
 };
 
 /// Rows and columns of a tile.
@@ -78,10 +72,7 @@ pub(super) fn solve<A: Borrow<Array> + Send + Sync>(
             let ProductShape { n_rows, n_cols, .. } = fitting.shape;
             let (own, others) = rest.split_at(n_rows * n_cols);
             rest = others;
-            Answer {
-                error_max: fitting.error_max,
-                ..Answer::new(&fitting.out_shape, own.to_vec())
-            }
+            Answer { error_max: fitting.error_max, ..Answer::new(&fitting.out_shape, own.to_vec()) }
         })
     });
     Ok(lanes.collect())
@@ -166,10 +157,7 @@ fn products(gpu: &Gpu, lots: &[LaneFate<Fitting<'_>>], stop: &Stop) -> Result<Ve
         return Ok(Vec::new());
     }
     let tables = Tables::of(launched());
-    check_size(
-        gpu,
-        4 * tables.lanes.len().max(tables.tile_lanes.len()) as u64,
-    )?;
+    check_size(gpu, 4 * tables.lanes.len().max(tables.tile_lanes.len()) as u64)?;
     let out = gpu.buffer(4 * n_out as u64)?;
     let mut elements = Vec::with_capacity(n_left.max(n_right));
     launched().for_each(|fitting| elements.extend_from_slice(fitting.left));
@@ -197,32 +185,17 @@ struct Tables {
 
 impl Tables {
     fn of<'a>(launched: impl Iterator<Item = &'a Fitting<'a>>) -> Tables {
-        let mut tables = Tables {
-            lanes: Vec::new(),
-            tile_lanes: Vec::new(),
-        };
+        let mut tables = Tables { lanes: Vec::new(), tile_lanes: Vec::new() };
         let (mut left_at, mut right_at, mut out_at) = (0, 0, 0);
         for (lane, fitting) in launched.enumerate() {
-            let ProductShape {
-                n_rows,
-                n_inner,
-                n_cols,
-            } = fitting.shape;
+            let ProductShape { n_rows, n_inner, n_cols } = fitting.shape;
             let n_tile_cols = n_cols.div_ceil(N_TILE as usize);
             let n_tiles = n_rows.div_ceil(N_TILE as usize) * n_tile_cols;
             let first_tile = tables.tile_lanes.len();
             // All of these fit in 32 bits: they were compared with the part of a buffer that a
             // kernel can bind.
-            let row: [usize; N_LANE_WORDS] = [
-                n_rows,
-                n_inner,
-                n_cols,
-                left_at,
-                right_at,
-                out_at,
-                first_tile,
-                n_tile_cols,
-            ];
+            let row: [usize; N_LANE_WORDS] =
+                [n_rows, n_inner, n_cols, left_at, right_at, out_at, first_tile, n_tile_cols];
             tables.lanes.extend(row.map(|x| x as u32));
             tables.tile_lanes.resize(first_tile + n_tiles, lane as u32);
             left_at += fitting.left.len();

@@ -14,10 +14,7 @@ impl Words {
     pub(super) fn with_capacity(n_lanes: usize, n_words: usize) -> Words {
         let mut starts = Vec::with_capacity(n_lanes + 1);
         starts.push(0);
-        Words {
-            words: Vec::with_capacity(n_words),
-            starts,
-        }
+        Words { words: Vec::with_capacity(n_words), starts }
     }
 
     /// Adds a lane.
@@ -128,10 +125,7 @@ impl Packed for u64 {
 
     fn unpack(words: &[u32], _: usize) -> Vec<u64> {
         let (pairs, _) = words.as_chunks();
-        pairs
-            .iter()
-            .map(|&[low, high]| u64::from(low) | u64::from(high) << 32)
-            .collect()
+        pairs.iter().map(|&[low, high]| u64::from(low) | u64::from(high) << 32).collect()
     }
 }
 

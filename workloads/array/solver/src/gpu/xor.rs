@@ -113,12 +113,7 @@ impl<'a, T: Unsigned + Slice> Fitting<'a, T> {
             return Ok(None);
         };
         let key = workload.xor_key(first, second)?;
-        Ok(Some(Fitting {
-            shape: first.shape(),
-            elements: first.elements(),
-            data,
-            key,
-        }))
+        Ok(Some(Fitting { shape: first.shape(), elements: first.elements(), data, key }))
     }
 }
 
@@ -138,9 +133,7 @@ where
             _ => None,
         })
     };
-    let n_words: usize = launched()
-        .map(|fitting| T::n_words(fitting.data.len()))
-        .sum();
+    let n_words: usize = launched().map(|fitting| T::n_words(fitting.data.len())).sum();
     check_size(gpu, 4 * n_words as u64)?;
     if n_words == 0 {
         return Ok(Vec::new());

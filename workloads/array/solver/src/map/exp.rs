@@ -63,14 +63,8 @@ fn scaled_f32<const N: usize>(x: &[f32; N], shifted: &[f32; N]) -> [f32; N] {
     let r: [f32; N] = lanes(|i| n[i].mul_add(-LN_2_HIGH, x[i]));
     let r: [f32; N] = lanes(|i| n[i].mul_add(-LN_2_LOW, r[i]));
 
-    const COEFFICIENTS: [f32; 6] = [
-        1.393_368_6e-3,
-        8.369_184e-3,
-        4.166_646_3e-2,
-        0.166_665_05,
-        0.5,
-        1.0,
-    ];
+    const COEFFICIENTS: [f32; 6] =
+        [1.393_368_6e-3, 8.369_184e-3, 4.166_646_3e-2, 0.166_665_05, 0.5, 1.0];
     let mut p = [COEFFICIENTS[0]; N];
     for coefficient in &COEFFICIENTS[1..] {
         p = lanes(|i| p[i].mul_add(r[i], *coefficient));

@@ -15,11 +15,7 @@ pub(crate) fn log_f32<const N: usize>(x: &[f32; N]) -> [f32; N] {
     for x in x {
         is_special |= u32::from(x.to_bits().wrapping_sub(LEAST) >= N_ORDINARY);
     }
-    if is_special == 0 {
-        ordinary_f32(x, &[0.0; N])
-    } else {
-        special_f32(x)
-    }
+    if is_special == 0 { ordinary_f32(x, &[0.0; N]) } else { special_f32(x) }
 }
 
 /// The natural logarithm of each element, to 1 ULP.
@@ -31,11 +27,7 @@ pub(crate) fn log_f64<const N: usize>(x: &[f64; N]) -> [f64; N] {
     for x in x {
         is_special |= u64::from(x.to_bits().wrapping_sub(LEAST) >= N_ORDINARY);
     }
-    if is_special == 0 {
-        ordinary_f64(x, &[0.0; N])
-    } else {
-        special_f64(x)
-    }
+    if is_special == 0 { ordinary_f64(x, &[0.0; N]) } else { special_f64(x) }
 }
 
 /// log(x) − offset·ln 2 of positive, normal, finite numbers.
@@ -130,29 +122,13 @@ macro_rules! special {
             const SCALE: $type = (1u64 << $n_digits) as $type;
             let is_subnormal: [bool; N] = lanes(|i| x[i] < $type::MIN_POSITIVE);
             let scaled: [$type; N] = lanes(|i| if is_subnormal[i] { x[i] * SCALE } else { x[i] });
-            let offset: [$type; N] = lanes(|i| {
-                if is_subnormal[i] {
-                    $n_digits as $type
-                } else {
-                    0.0
-                }
-            });
+            let offset: [$type; N] =
+                lanes(|i| if is_subnormal[i] { $n_digits as $type } else { 0.0 });
             let y = $ordinary(&scaled, &offset);
-            let below: [$type; N] = lanes(|i| {
-                if x[i] == 0.0 {
-                    $type::NEG_INFINITY
-                } else {
-                    $type::NAN
-                }
-            });
+            let below: [$type; N] =
+                lanes(|i| if x[i] == 0.0 { $type::NEG_INFINITY } else { $type::NAN });
             let y: [$type; N] = lanes(|i| if x[i] > 0.0 { y[i] } else { below[i] });
-            lanes(|i| {
-                if x[i] < $type::INFINITY {
-                    y[i]
-                } else {
-                    x[i] + x[i]
-                }
-            })
+            lanes(|i| if x[i] < $type::INFINITY { y[i] } else { x[i] + x[i] })
         }
     };
 }

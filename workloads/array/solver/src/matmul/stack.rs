@@ -67,11 +67,7 @@ impl StackShape {
             axes.clear();
         }
         Some(StackShape {
-            product: ProductShape {
-                n_rows,
-                n_inner,
-                n_cols: n_cols.unwrap_or(1),
-            },
+            product: ProductShape { n_rows, n_inner, n_cols: n_cols.unwrap_or(1) },
             axes,
             n_left,
             n_right,
@@ -163,17 +159,11 @@ pub fn matmul_stack_into<T: Float>(
     if stack.axes.is_empty() {
         return matmul_into(a, b, out, shape, scratch, simd);
     }
-    let [n_a, n_b, n_out] = [
-        shape.n_rows * shape.n_inner,
-        shape.n_inner * shape.n_cols,
-        shape.n_rows * shape.n_cols,
-    ];
+    let [n_a, n_b, n_out] =
+        [shape.n_rows * shape.n_inner, shape.n_inner * shape.n_cols, shape.n_rows * shape.n_cols];
     check_stack(a.len(), b.len(), stack)?;
     if out.len() != n_out * stack.n_products() {
-        return Err(MatmulError::OutLength {
-            shape,
-            n_elements: out.len(),
-        });
+        return Err(MatmulError::OutLength { shape, n_elements: out.len() });
     }
     for (at, (left, right)) in stack.pairs().enumerate() {
         matmul_into(
@@ -257,16 +247,10 @@ pub(crate) fn check_stack(
         return check_operands(n_left, n_right, shape);
     }
     if shape.n_rows * shape.n_inner * stack.n_left != n_left {
-        return Err(MatmulError::LeftLength {
-            shape,
-            n_elements: n_left,
-        });
+        return Err(MatmulError::LeftLength { shape, n_elements: n_left });
     }
     if shape.n_inner * shape.n_cols * stack.n_right != n_right {
-        return Err(MatmulError::RightLength {
-            shape,
-            n_elements: n_right,
-        });
+        return Err(MatmulError::RightLength { shape, n_elements: n_right });
     }
     Ok(())
 }

@@ -28,11 +28,7 @@ pub(super) struct Tile<T> {
 /// The most rows of a tile that is `n_vectors` wide.
 pub(super) const fn n_rows_max<V: Vector>(n_vectors: usize) -> usize {
     let n_rows = V::N_ACCUMULATORS / n_vectors;
-    if n_rows < N_ROWS_MAX {
-        n_rows
-    } else {
-        N_ROWS_MAX
-    }
+    if n_rows < N_ROWS_MAX { n_rows } else { N_ROWS_MAX }
 }
 
 /// The greatest height for which code is generated.
@@ -128,11 +124,7 @@ unsafe fn compute_sized<V: Vector, const N_ROWS: usize, const N_VECTORS: usize>(
 
     for (row, sums) in sums.iter().enumerate() {
         for (v, sum) in sums.iter().enumerate() {
-            let sum = if tile.is_last {
-                sum.canonical_nan()
-            } else {
-                *sum
-            };
+            let sum = if tile.is_last { sum.canonical_nan() } else { *sum };
             // SAFETY: the product's elements of this tile are writable; of the last vector only
             // those that belong to the tile are written.
             unsafe {

@@ -59,8 +59,7 @@ macro_rules! store_first_in_pieces {
                 done = 4;
             }
             if $n_lanes & 2 != 0 {
-                $to.add(done)
-                    .copy_from_nonoverlapping(lanes.as_ptr().add(done), 2);
+                $to.add(done).copy_from_nonoverlapping(lanes.as_ptr().add(done), 2);
                 done += 2;
             }
             if $n_lanes & 1 != 0 {

@@ -17,22 +17,15 @@ use swathe_array::{Answer, Array, ArrayFailure, ArrayWorkload, Elements, Item, O
 fn gpu() -> Option<Held> {
     static FOUND: OnceLock<Gpus> = OnceLock::new();
     static TURN: Mutex<()> = Mutex::new(());
-    let found = FOUND.get_or_init(|| {
-        Gpus::find(&GpuSearch {
-            software: true,
-            ..GpuSearch::default()
-        })
-    });
+    let found =
+        FOUND.get_or_init(|| Gpus::find(&GpuSearch { software: true, ..GpuSearch::default() }));
     let gpu = found.usable.first();
     if gpu.is_none() {
         let reason = format!("no graphics processor: {:?}", found.refused);
         assert!(std::env::var_os("CI").is_none(), "{reason}");
         println!("SKIPPED: {reason}");
     }
-    Some(Held {
-        gpu: gpu?,
-        _turn: TURN.lock().unwrap_or_else(PoisonError::into_inner),
-    })
+    Some(Held { gpu: gpu?, _turn: TURN.lock().unwrap_or_else(PoisonError::into_inner) })
 }
 
 struct Held {
@@ -80,11 +73,7 @@ fn check(operation: &Operation, items: &[Item], gpu: &Gpu) -> Vec<(Answer, Answe
     let together = launch(&workload, gpu, &all);
     assert_eq!(together.len(), items.len());
     let reversed: Vec<&Item> = items.iter().rev().collect();
-    for (a, b) in launch(&workload, gpu, &reversed)
-        .iter()
-        .rev()
-        .zip(&together)
-    {
+    for (a, b) in launch(&workload, gpu, &reversed).iter().rev().zip(&together) {
         assert_same(a, b);
     }
     for at in (0..items.len()).step_by(items.len().div_ceil(20).max(1)) {
@@ -95,10 +84,7 @@ fn check(operation: &Operation, items: &[Item], gpu: &Gpu) -> Vec<(Answer, Answe
     let mut answers = Vec::new();
     for (at, (item, became)) in items.iter().zip(together).enumerate() {
         let size = workload.size(item);
-        match (
-            workload.solve(item, &mut scratch, &mut (), &Stop::new()),
-            became,
-        ) {
+        match (workload.solve(item, &mut scratch, &mut (), &Stop::new()), became) {
             (Ok(expected), Became::Solved(answer)) => {
                 if let Err(difference) = workload.agree(&expected, &answer, DeviceKind::Gpu) {
                     panic!("{operation:?}, item {at} of {}: {difference}", size.shape);
@@ -143,17 +129,11 @@ fn floats(array: &Array) -> &[f32] {
 }
 
 fn one(first: Array) -> Item {
-    Item {
-        first: Arc::new(first),
-        second: None,
-    }
+    Item { first: Arc::new(first), second: None }
 }
 
 fn two(first: Array, second: Array) -> Item {
-    Item {
-        first: Arc::new(first),
-        second: Some(Arc::new(second)),
-    }
+    Item { first: Arc::new(first), second: Some(Arc::new(second)) }
 }
 
 /// SplitMix64.
@@ -195,10 +175,7 @@ fn what_has_no_kernel_is_planned_to_the_cpu() {
     assert_eq!(form(&xor, &item), None);
     assert_eq!(form(&exp, &one(f64s(&[3]).unwrap())), None);
     let pair = two(f32s(&[3, 4]).unwrap(), f32s(&[4, 5]).unwrap());
-    assert_eq!(
-        form(&Operation::Matmul, &pair),
-        Some(Shape::new(&[3, 4, 5]))
-    );
+    assert_eq!(form(&Operation::Matmul, &pair), Some(Shape::new(&[3, 4, 5])));
     let pair = two(f64s(&[3, 4]).unwrap(), f64s(&[4, 5]).unwrap());
     assert_eq!(form(&Operation::Matmul, &pair), None);
     // Operands that do not fit together, and one larger than every device can bind.

@@ -6,14 +6,8 @@ use swathe_array::{Array, ArrayWorkload, Elements, Item, MapKind, MapOperand, Op
 use crate::{Became, Random, check, floats, gpu, launch, one, two};
 
 /// The exact maps, and those that may differ by a few units.
-const UNARY: [MapKind; 6] = [
-    MapKind::Square,
-    MapKind::Sqrt,
-    MapKind::Exp,
-    MapKind::Log,
-    MapKind::Abs,
-    MapKind::Negate,
-];
+const UNARY: [MapKind; 6] =
+    [MapKind::Square, MapKind::Sqrt, MapKind::Exp, MapKind::Log, MapKind::Abs, MapKind::Negate];
 
 fn array(data: Vec<f32>) -> Array {
     Array::new(vec![data.len()], data).unwrap()
@@ -69,9 +63,7 @@ fn special() -> Vec<f32> {
 
 /// Random bit patterns.
 fn any(n: usize, random: &mut Random) -> Vec<f32> {
-    (0..n)
-        .map(|_| f32::from_bits(random.next() as u32))
-        .collect()
+    (0..n).map(|_| f32::from_bits(random.next() as u32)).collect()
 }
 
 #[test]
@@ -82,10 +74,7 @@ fn special_numbers_through_every_map() {
         check(&Operation::Map(kind), &[one(array(special.clone()))], &gpu);
     }
     // Every pair of special numbers.
-    let firsts: Vec<f32> = special
-        .iter()
-        .flat_map(|&x| vec![x; special.len()])
-        .collect();
+    let firsts: Vec<f32> = special.iter().flat_map(|&x| vec![x; special.len()]).collect();
     let seconds = special.repeat(special.len());
     let pairs = [two(array(firsts), array(seconds))];
     for kind in [MapKind::Add, MapKind::Multiply] {
@@ -94,11 +83,7 @@ fn special_numbers_through_every_map() {
         assert!(answers[0].0.n_nan > 0);
         for &scalar in &special {
             let scaled = kind(MapOperand::Scalar(f64::from(scalar)));
-            check(
-                &Operation::Map(scaled),
-                &[one(array(special.clone()))],
-                &gpu,
-            );
+            check(&Operation::Map(scaled), &[one(array(special.clone()))], &gpu);
         }
     }
 }
@@ -126,10 +111,7 @@ fn known_answers() {
     let (y, n_nan) = of(MapKind::Sqrt, f32::NAN);
     assert!(y.is_nan() && n_nan == 0);
     assert!(is_nan(of(MapKind::Multiply(MapOperand::Scalar(0.0)), inf)));
-    assert!(is_nan(of(
-        MapKind::Add(MapOperand::Scalar(f64::NEG_INFINITY)),
-        inf
-    )));
+    assert!(is_nan(of(MapKind::Add(MapOperand::Scalar(f64::NEG_INFINITY)), inf)));
 }
 
 #[test]
@@ -137,10 +119,7 @@ fn ragged_lanes_of_any_bits() {
     let Some(gpu) = gpu() else { return };
     let mut random = Random(11);
     let lengths = [0, 1, 2, 3, 0, 255, 256, 257, 1023, 1024, 1025, 5000, 1, 0];
-    let items: Vec<Item> = lengths
-        .iter()
-        .map(|&n| one(array(any(n, &mut random))))
-        .collect();
+    let items: Vec<Item> = lengths.iter().map(|&n| one(array(any(n, &mut random)))).collect();
     for kind in UNARY {
         check(&Operation::Map(kind), &items, &gpu);
     }
@@ -151,11 +130,7 @@ fn ragged_lanes_of_any_bits() {
     for kind in [MapKind::Add, MapKind::Multiply] {
         check(&Operation::Map(kind(MapOperand::Second)), &pairs, &gpu);
         for scalar in [0.0, -1.5, 1e30, 1e-30, 1e-41, f64::INFINITY, f64::NAN] {
-            check(
-                &Operation::Map(kind(MapOperand::Scalar(scalar))),
-                &items,
-                &gpu,
-            );
+            check(&Operation::Map(kind(MapOperand::Scalar(scalar))), &items, &gpu);
         }
     }
 }
@@ -271,11 +246,7 @@ fn shapes_stay() {
     let Some(gpu) = gpu() else { return };
     let mut random = Random(15);
     let scalar = Array::new(vec![], vec![4.0f32]).unwrap();
-    let items = [
-        one(random.floats(&[2, 3, 4])),
-        one(scalar),
-        one(random.floats(&[3, 0])),
-    ];
+    let items = [one(random.floats(&[2, 3, 4])), one(scalar), one(random.floats(&[3, 0]))];
     let answers = check(&Operation::Map(MapKind::Abs), &items, &gpu);
     assert_eq!(answers[0].1.array.shape(), [2, 3, 4]);
     assert!(matches!(answers[1].1.array.elements(), Elements::F32(x) if *x == [4.0]));

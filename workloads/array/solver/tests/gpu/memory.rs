@@ -21,22 +21,13 @@ fn cases(random: &mut Random) -> Vec<(Operation, Vec<Item>)> {
             lanes(Operation::Xor(Key::Array(key(n))), one(bytes(n))),
             lanes(Operation::Xor(Key::Second), two(bytes(n), bytes(n))),
             lanes(Operation::Map(MapKind::Exp), one(floats.clone())),
-            lanes(
-                Operation::Map(MapKind::Add(MapOperand::Second)),
-                two(floats.clone(), floats),
-            ),
+            lanes(Operation::Map(MapKind::Add(MapOperand::Second)), two(floats.clone(), floats)),
         ]);
     }
-    for (n_lanes, [n_rows, n_inner, n_cols]) in [
-        (1, [1, 1, 1]),
-        (1, [300, 500, 200]),
-        (100, [33, 65, 17]),
-        (10_000, [2, 3, 1]),
-    ] {
-        let item = two(
-            random.floats(&[n_rows, n_inner]),
-            random.floats(&[n_inner, n_cols]),
-        );
+    for (n_lanes, [n_rows, n_inner, n_cols]) in
+        [(1, [1, 1, 1]), (1, [300, 500, 200]), (100, [33, 65, 17]), (10_000, [2, 3, 1])]
+    {
+        let item = two(random.floats(&[n_rows, n_inner]), random.floats(&[n_inner, n_cols]));
         cases.push((Operation::Matmul, vec![item; n_lanes]));
     }
     cases
@@ -49,10 +40,7 @@ fn need_covers_what_is_taken_and_not_much_more() {
         let workload: ArrayWorkload = ArrayWorkload::new(operation.clone());
         let size = workload.size(&items[0]);
         let form = workload.launch_form(&size).unwrap();
-        let padded = swathe::Size {
-            shape: form,
-            ..size
-        };
+        let padded = swathe::Size { shape: form, ..size };
         let need = workload.need(&padded, DeviceKind::Gpu);
         let lanes_bytes = items.len() as u64 * (need.lane_bytes + need.solution_bytes);
         let bytes = lanes_bytes + need.scratch_bytes;
@@ -85,16 +73,8 @@ fn more_than_a_kernel_sees_is_refused_before_it_is_packed() {
     let workload: ArrayWorkload = ArrayWorkload::new(Operation::Xor(Key::Seed(1)));
     let form = workload.launch_form(&workload.size(&lane)).unwrap();
     let lanes = workload.launch(&Device::Gpu(gpu.clone()), form, &items, &Stop::new());
-    let Err(error) = lanes else {
-        panic!("{n_lanes} lanes were launched")
-    };
-    assert_eq!(
-        error,
-        GpuError::TooLarge {
-            wanted_bytes: n_lanes * lane_bytes,
-            limit_bytes
-        }
-    );
+    let Err(error) = lanes else { panic!("{n_lanes} lanes were launched") };
+    assert_eq!(error, GpuError::TooLarge { wanted_bytes: n_lanes * lane_bytes, limit_bytes });
 }
 
 #[test]
@@ -124,12 +104,8 @@ fn a_batch_is_one_dispatch_and_moves_each_byte_once() {
         let workload: ArrayWorkload = ArrayWorkload::new(operation);
         let form = workload.launch_form(&workload.size(item)).unwrap();
         let gpu = gpu.with_memory(1 << 30);
-        let lanes = workload.launch(
-            &Device::Gpu(gpu.clone()),
-            form,
-            &vec![item; n_lanes],
-            &Stop::new(),
-        );
+        let lanes =
+            workload.launch(&Device::Gpu(gpu.clone()), form, &vec![item; n_lanes], &Stop::new());
         assert_eq!(lanes.map(|lanes| lanes.len()), Ok(n_lanes));
         let figures = gpu.figures();
         assert_eq!((figures.n_submissions, figures.n_dispatches), (1, 1));

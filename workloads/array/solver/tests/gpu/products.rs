@@ -6,10 +6,7 @@ use swathe_array::{Answer, Array, ArrayWorkload, Item, Operation};
 use crate::{Became, Random, check, floats, gpu, launch, one, two};
 
 fn pair([n_rows, n_inner, n_cols]: [usize; 3], random: &mut Random) -> Item {
-    two(
-        random.floats(&[n_rows, n_inner]),
-        random.floats(&[n_inner, n_cols]),
-    )
+    two(random.floats(&[n_rows, n_inner]), random.floats(&[n_inner, n_cols]))
 }
 
 /// The largest difference, relative to the tolerance.
@@ -48,21 +45,14 @@ fn shapes_of_every_kind_in_one_launch() {
         [200, 130, 90],
         [3, 3000, 2],
     ];
-    let mut items: Vec<Item> = shapes
-        .iter()
-        .map(|&shape| pair(shape, &mut random))
-        .collect();
+    let mut items: Vec<Item> = shapes.iter().map(|&shape| pair(shape, &mut random)).collect();
     for _ in 0..100 {
         let shape = [40, 70, 40].map(|most| random.below(most));
         items.push(pair(shape, &mut random));
     }
     let answers = check(&Operation::Matmul, &items, &gpu);
     assert_eq!(answers.len(), items.len());
-    println!(
-        "{:.1e} of the difference that is allowed, on {}",
-        worst(&answers),
-        gpu.info().name
-    );
+    println!("{:.1e} of the difference that is allowed, on {}", worst(&answers), gpu.info().name);
     // An empty sum is zero.
     assert_eq!(floats(&answers[2].1.array), [0.0; 12]);
 }
@@ -121,10 +111,7 @@ fn infinities_and_what_may_overflow_go_to_the_cpu() {
     let workload = ArrayWorkload::new(Operation::Matmul);
     let all: Vec<&Item> = items.iter().collect();
     let became = launch(&workload, &gpu, &all);
-    let to_cpu: Vec<bool> = became
-        .iter()
-        .map(|lane| matches!(lane, Became::ToCpu(_)))
-        .collect();
+    let to_cpu: Vec<bool> = became.iter().map(|lane| matches!(lane, Became::ToCpu(_))).collect();
     assert_eq!(to_cpu, [false, true, true, true, false, false]);
     let kept = [items[0].clone(), items[4].clone(), items[5].clone()];
     assert_eq!(check(&Operation::Matmul, &kept, &gpu).len(), 3);
@@ -138,10 +125,8 @@ fn scales() {
     let mut items = Vec::new();
     for scale in [1e-38f32, 1e-25, 1e-20, 1e-10, 1.0, 1e10, 1e17] {
         let mut scaled = |shape: &[usize]| {
-            let data = floats(&random.floats(shape))
-                .iter()
-                .map(|x| x * scale)
-                .collect::<Vec<f32>>();
+            let data =
+                floats(&random.floats(shape)).iter().map(|x| x * scale).collect::<Vec<f32>>();
             Array::new(shape.to_vec(), data).unwrap()
         };
         items.push(two(scaled(&[20, 300]), scaled(&[300, 20])));
@@ -151,10 +136,7 @@ fn scales() {
     for x in cancelling.iter_mut().step_by(2) {
         *x = -1.0;
     }
-    items.push(two(
-        Array::new(vec![1, 1000], cancelling).unwrap(),
-        random.floats(&[1000, 3]),
-    ));
+    items.push(two(Array::new(vec![1, 1000], cancelling).unwrap(), random.floats(&[1000, 3])));
     let answers = check(&Operation::Matmul, &items, &gpu);
     println!("{:.1e} of the difference that is allowed", worst(&answers));
 }
@@ -190,20 +172,11 @@ fn the_tolerance_is_tight() {
     let item = pair([64, 512, 64], &mut random);
     let answers = check(&Operation::Matmul, &[item], &gpu);
     let (expected, found) = &answers[0];
-    let size = floats(&expected.array)
-        .iter()
-        .fold(0.0f32, |max, x| max.max(x.abs()));
-    assert!(
-        found.error_max < 0.01 * f64::from(size),
-        "{}",
-        found.error_max
-    );
+    let size = floats(&expected.array).iter().fold(0.0f32, |max, x| max.max(x.abs()));
+    assert!(found.error_max < 0.01 * f64::from(size), "{}", found.error_max);
     let mut wrong = floats(&found.array).to_vec();
     wrong.swap(100, 101);
-    let wrong = Answer {
-        array: Array::new(vec![64, 64], wrong).unwrap(),
-        ..found.clone()
-    };
+    let wrong = Answer { array: Array::new(vec![64, 64], wrong).unwrap(), ..found.clone() };
     let workload: ArrayWorkload = ArrayWorkload::new(Operation::Matmul);
     let difference = workload.agree(expected, &wrong, swathe::DeviceKind::Gpu);
     assert_eq!(difference.unwrap_err().field, "element 100");

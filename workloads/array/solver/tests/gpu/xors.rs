@@ -39,9 +39,8 @@ where
 }
 
 /// Empty, less than a word, odd lengths, around a workgroup's block, several blocks.
-const LENGTHS: [usize; 20] = [
-    0, 1, 2, 3, 4, 5, 7, 31, 0, 257, 511, 512, 513, 1023, 1024, 1025, 4095, 4097, 10_007, 1,
-];
+const LENGTHS: [usize; 20] =
+    [0, 1, 2, 3, 4, 5, 7, 31, 0, 257, 511, 512, 513, 1023, 1024, 1025, 4095, 4097, 10_007, 1];
 
 fn keys<T: Element>(random: &mut Random) -> Vec<Key>
 where
@@ -60,22 +59,14 @@ where
 {
     let Some(gpu) = gpu() else { return };
     let mut random = Random(size_of::<T>() as u64);
-    let items: Vec<Item> = LENGTHS
-        .iter()
-        .map(|&n| one(array::<T>(&[n], &mut random)))
-        .collect();
+    let items: Vec<Item> = LENGTHS.iter().map(|&n| one(array::<T>(&[n], &mut random))).collect();
     for key in keys::<T>(&mut random) {
         let n_answers = check(&Operation::Xor(key), &items, &gpu).len();
         assert_eq!(n_answers, items.len());
     }
     let pairs: Vec<Item> = LENGTHS
         .iter()
-        .map(|&n| {
-            two(
-                array::<T>(&[n, 1], &mut random),
-                array::<T>(&[n, 1], &mut random),
-            )
-        })
+        .map(|&n| two(array::<T>(&[n, 1], &mut random), array::<T>(&[n, 1], &mut random)))
         .collect();
     check(&Operation::Xor(Key::Second), &pairs, &gpu);
     for n in [1, 3, 1030] {
@@ -133,10 +124,7 @@ fn as_many_tiny_lanes_as_a_launch_can_have() {
             one(array::<u8>(&[n], &mut random))
         })
         .collect();
-    for key in [
-        Key::Seed(9),
-        Key::Cycle(Arc::new(array::<u8>(&[3], &mut random))),
-    ] {
+    for key in [Key::Seed(9), Key::Cycle(Arc::new(array::<u8>(&[3], &mut random)))] {
         assert_eq!(check(&Operation::Xor(key), &items, &gpu).len(), 65_536);
     }
 }

@@ -77,31 +77,18 @@ pub(super) fn answers(
         error!("query {id:?} solved again gives another answer: {difference}");
     }
     if report.cancelled {
-        status!(
-            "interrupted: {} of {n_queries} answered",
-            report.counts.n_solved
-        );
+        status!("interrupted: {} of {n_queries} answered", report.counts.n_solved);
         return Ok(Code::Interrupted);
     }
     if !report.verification.mismatches.is_empty() {
         return Ok(Code::Mismatch);
     }
-    Ok(if n_failed == 0 {
-        Code::Solved
-    } else {
-        Code::SomeFailed
-    })
+    Ok(if n_failed == 0 { Code::Solved } else { Code::SomeFailed })
 }
 
 /// Prints a single answer.
 pub(super) fn one(line: &[(&'static str, Value)], as_json: bool) -> Result<(), CliError> {
-    print(|out| {
-        if as_json {
-            write_json(out, line)
-        } else {
-            write_list(out, line)
-        }
-    })
+    print(|out| if as_json { write_json(out, line) } else { write_list(out, line) })
 }
 
 fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CliError> {
@@ -109,10 +96,9 @@ fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Cli
     match write(&mut out).and_then(|()| out.flush()) {
         // The reader of the pipe, such as `head`, has closed it: that is no error.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(CliError::new(
-            Code::Output,
-            format!("cannot write to standard output: {error}"),
-        )),
+        Err(error) => {
+            Err(CliError::new(Code::Output, format!("cannot write to standard output: {error}")))
+        }
         Ok(()) => Ok(()),
     }
 }
@@ -140,9 +126,7 @@ fn write_table(out: &mut dyn Write, lines: &[&Line]) -> io::Result<()> {
         return Ok(());
     };
     let names: Vec<String> = first.iter().map(|(name, _)| (*name).to_owned()).collect();
-    let rows = lines
-        .iter()
-        .map(|line| line.iter().map(|(_, value)| text(value)).collect());
+    let rows = lines.iter().map(|line| line.iter().map(|(_, value)| text(value)).collect());
     let rows: Vec<Vec<String>> = std::iter::once(names).chain(rows).collect();
     let n_columns = rows[0].len();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();

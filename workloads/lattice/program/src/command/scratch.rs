@@ -34,10 +34,7 @@ pub(super) fn path_in(
     let mut memory = MappedFile::open(file, lattice.n_vertices() as usize)
         .map_err(|error| unusable(file, &error))?;
 
-    let settings = CatalyticSettings {
-        seed: run.engine.seed,
-        length_max,
-    };
+    let settings = CatalyticSettings { seed: run.engine.seed, length_max };
     let before = memory.fingerprint();
     let signals = DeferredSignals::begin();
     let began = Instant::now();
@@ -101,10 +98,7 @@ pub(super) fn path_in(
             ("from_vertex", json!(from)),
             ("to_vertex", json!(to)),
             ("found", json!(report.found)),
-            (
-                "length",
-                json!(report.path.as_ref().map(|path| path.len() - 1)),
-            ),
+            ("length", json!(report.path.as_ref().map(|path| path.len() - 1))),
             ("path", json!(report.path)),
             ("certainty", json!(report.certainty)),
             ("length_max", json!(report.length_max)),
@@ -158,11 +152,7 @@ impl Report {
                     clean_bytes: path.clean_bytes,
                 }
             }
-            CatalyticAnswer::NotFound {
-                length_max,
-                is_capped,
-                clean_bytes,
-            } => Report {
+            CatalyticAnswer::NotFound { length_max, is_capped, clean_bytes } => Report {
                 found: (!is_capped).then_some(false),
                 path: None,
                 certainty: if is_capped { "open" } else { "probable" },

@@ -41,9 +41,7 @@ impl Row<'_> {
     /// The vertices that matter, as id and position in the row.
     pub(super) fn vertices(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
         let start = self.start;
-        (self.first..=self.last)
-            .step_by(2)
-            .map(move |column| (start + column, column))
+        (self.first..=self.last).step_by(2).map(move |column| (start + column, column))
     }
 }
 
@@ -114,12 +112,9 @@ impl<'a> Cone<'a> {
         let from = self.from_coordinates[axis_idx];
         let to = self.to_coordinates[axis_idx];
         let (from_left, to_left) = (partial.from_left, partial.to_left);
-        let first = from
-            .saturating_sub(from_left)
-            .max(to.saturating_sub(to_left));
-        let last = (axis.size - 1)
-            .min(from.saturating_add(from_left))
-            .min(to.saturating_add(to_left));
+        let first = from.saturating_sub(from_left).max(to.saturating_sub(to_left));
+        let last =
+            (axis.size - 1).min(from.saturating_add(from_left)).min(to.saturating_add(to_left));
 
         if axis_idx + 1 == axes.len() {
             // The colour: the steps that remain after the distance to the start must be even.

@@ -48,16 +48,7 @@ impl<'a> Excursion<'a> {
             let word = &mut words[cone.from as usize];
             *word = word.wrapping_add(1);
         }
-        Self {
-            grid,
-            cone,
-            seed,
-            words,
-            is_disturbed,
-            n_steps: 0,
-            n_rows: 0,
-            n_unpolled: 0,
-        }
+        Self { grid, cone, seed, words, is_disturbed, n_steps: 0, n_rows: 0, n_unpolled: 0 }
     }
 
     /// Takes one more step. On an interruption, dropping the excursion undoes the partial step too.

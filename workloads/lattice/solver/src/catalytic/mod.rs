@@ -143,13 +143,8 @@ pub fn catalytic_path(
             n_words_min: grid.n_vertices(),
         });
     }
-    let mut question = Question {
-        grid,
-        seed: settings.seed,
-        words: borrowed,
-        stop,
-        trace_bytes: 0,
-    };
+    let mut question =
+        Question { grid, seed: settings.seed, words: borrowed, stop, trace_bytes: 0 };
     let length_max = length_max(grid, from, to, settings);
     let Some((length, certainty)) = question.distance(from, to, length_max)? else {
         return Ok(CatalyticAnswer::NotFound {
@@ -168,10 +163,7 @@ pub fn catalytic_path(
         }
         question.seed = next_seed(question.seed);
     }
-    Err(LatticeError::Unproven {
-        length: u64::from(length),
-        n_seeds: N_SEEDS_MAX,
-    })
+    Err(LatticeError::Unproven { length: u64::from(length), n_seeds: N_SEEDS_MAX })
 }
 
 /// The clean memory that [`catalytic_path`] needs beside one borrowed word per vertex, for paths up
@@ -312,8 +304,7 @@ impl Question<'_> {
             }
             if span.length == 1 {
                 let mut is_edge = false;
-                self.grid
-                    .free_neighbours(span.from, |neighbour| is_edge |= neighbour == span.to);
+                self.grid.free_neighbours(span.from, |neighbour| is_edge |= neighbour == span.to);
                 if !is_edge {
                     return Ok(None);
                 }
@@ -324,26 +315,15 @@ impl Question<'_> {
             let Some(middle) = self.middle(span, half, &mut candidates)? else {
                 return Ok(None);
             };
-            spans.push(Span {
-                from: middle,
-                to: span.to,
-                length: span.length - half,
-            });
-            spans.push(Span {
-                from: span.from,
-                to: middle,
-                length: half,
-            });
+            spans.push(Span { from: middle, to: span.to, length: span.length - half });
+            spans.push(Span { from: span.from, to: middle, length: half });
         }
         let values_bytes = 8 * candidates.capacity();
         let bytes = 4 * vertices.capacity()
             + size_of::<Span>() * spans.capacity()
             + 4 * candidates.capacity()
             + values_bytes;
-        Ok(Some(FoundPath {
-            vertices,
-            bytes: bytes as u64,
-        }))
+        Ok(Some(FoundPath { vertices, bytes: bytes as u64 }))
     }
 
     /// A vertex `half` steps from the start of a span and the remaining steps from its end.

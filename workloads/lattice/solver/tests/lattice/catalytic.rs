@@ -23,10 +23,7 @@ fn five_hundred_random_lattices_equal_the_plain_search() {
         let (from, to) = (random.of(&plain.free), random.of(&plain.free));
         let mut words = someone_elses_data(&lattice, &mut random);
         let before = words.clone();
-        let settings = CatalyticSettings {
-            seed: random.next(),
-            length_max: Some(1 << 40),
-        };
+        let settings = CatalyticSettings { seed: random.next(), length_max: Some(1 << 40) };
         let (from64, to64) = (from.into(), to.into());
         let answer = catalytic_path(&lattice, from64, to64, &mut words, &settings, GO_ON).unwrap();
         assert_eq!(words, before);
@@ -54,12 +51,7 @@ fn five_hundred_random_lattices_equal_the_plain_search() {
 #[test]
 fn wide_lattices_equal_the_plain_search() {
     let mut random = Random(6);
-    for (sizes, percent) in [
-        (&[10; 4][..], 20),
-        (&[22; 3], 30),
-        (&[22; 3], 40),
-        (&[4; 6], 40),
-    ] {
+    for (sizes, percent) in [(&[10; 4][..], 20), (&[22; 3], 30), (&[22; 3], 40), (&[4; 6], 40)] {
         let lattice = scattered(&mut random, sizes, percent);
         let plain = Plain::new(&lattice);
         let mut words = someone_elses_data(&lattice, &mut random);
@@ -83,10 +75,7 @@ fn data_of_any_kind_gives_the_same_path() {
     let plain = Plain::new(&lattice);
     let (from, to) = (plain.free[0], plain.free[plain.free.len() - 1]);
     let n = lattice.n_vertices() as usize;
-    let settings = CatalyticSettings {
-        seed: 9,
-        length_max: Some(1000),
-    };
+    let settings = CatalyticSettings { seed: 9, length_max: Some(1000) };
     let noise: Vec<u64> = (0..n).map(|_| random.next()).collect();
     let mut answers = Vec::new();
     for mut words in [vec![0; n], vec![u64::MAX; n], noise] {
@@ -109,26 +98,16 @@ fn data_of_any_kind_gives_the_same_path() {
 fn a_cap_on_the_length_is_reported() {
     // A wall with a gap at the far end: the path from 0 to 2 has 2 + 2 · 9 steps.
     let blocked = (0..9).map(|y| y * 3 + 1);
-    let lattice = Lattice::new(&[10, 3])
-        .unwrap()
-        .with_blocked(blocked)
-        .unwrap();
+    let lattice = Lattice::new(&[10, 3]).unwrap().with_blocked(blocked).unwrap();
     let mut words: Vec<u64> = (0..30).collect();
     let mut find = |length_max| {
-        let settings = CatalyticSettings {
-            seed: 0,
-            length_max: Some(length_max),
-        };
+        let settings = CatalyticSettings { seed: 0, length_max: Some(length_max) };
         let answer = catalytic_path(&lattice, 0, 2, &mut words, &settings, GO_ON).unwrap();
         assert!(words.iter().copied().eq(0..30));
         answer
     };
     for length_max in [0, 1, 2, 3, 18, 19] {
-        let CatalyticAnswer::NotFound {
-            length_max: reported,
-            is_capped,
-            ..
-        } = find(length_max)
+        let CatalyticAnswer::NotFound { length_max: reported, is_capped, .. } = find(length_max)
         else {
             panic!("too long for {length_max}");
         };
@@ -148,13 +127,7 @@ fn errors_leave_the_memory_alone() {
     let mut error = |from, to| catalytic_path(&lattice, from, to, &mut words, &settings, GO_ON);
     assert_eq!(error(3, 0), Err(LatticeError::Blocked { vertex: 3 }));
     assert!(matches!(error(0, 25), Err(LatticeError::OutOfRange { .. })));
-    assert_eq!(
-        error(0, 24),
-        Err(LatticeError::ScratchTooSmall {
-            n_words: 24,
-            n_words_min: 25
-        })
-    );
+    assert_eq!(error(0, 24), Err(LatticeError::ScratchTooSmall { n_words: 24, n_words_min: 25 }));
     assert!(words.into_iter().eq(100..124));
 }
 
@@ -211,9 +184,7 @@ fn first_difference(a: &[u64], b: &[u64]) -> Option<usize> {
 
 /// One word per vertex, and a few more that the search must not touch.
 fn someone_elses_data(lattice: &Lattice, random: &mut Random) -> Vec<u64> {
-    (0..lattice.n_vertices() + 5)
-        .map(|_| random.next())
-        .collect()
+    (0..lattice.n_vertices() + 5).map(|_| random.next()).collect()
 }
 
 /// Walls across every second row, each with one gap.
@@ -221,11 +192,7 @@ fn walls(random: &mut Random, n_rows: u64, row_length: u64) -> Lattice {
     let mut blocked = Vec::new();
     for row in (1..n_rows - 1).step_by(2) {
         let gap = random.below(row_length);
-        blocked.extend(
-            (0..row_length)
-                .filter(|&x| x != gap)
-                .map(|x| row * row_length + x),
-        );
+        blocked.extend((0..row_length).filter(|&x| x != gap).map(|x| row * row_length + x));
     }
     let sizes = [n_rows as u32, row_length as u32];
     Lattice::new(&sizes).unwrap().with_blocked(blocked).unwrap()
@@ -234,8 +201,6 @@ fn walls(random: &mut Random, n_rows: u64, row_length: u64) -> Lattice {
 /// Vertices blocked at random, except the first and the last.
 fn scattered(random: &mut Random, sizes: &[u32], percent: u64) -> Lattice {
     let n_vertices: u64 = sizes.iter().map(|&size| u64::from(size)).product();
-    let blocked: Vec<u64> = (1..n_vertices - 1)
-        .filter(|_| random.below(100) < percent)
-        .collect();
+    let blocked: Vec<u64> = (1..n_vertices - 1).filter(|_| random.below(100) < percent).collect();
     Lattice::new(sizes).unwrap().with_blocked(blocked).unwrap()
 }

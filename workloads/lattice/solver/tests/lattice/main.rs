@@ -42,10 +42,7 @@ fn a_thousand_random_lattices_equal_the_plain_search() {
             }
         }
     }
-    assert!(
-        n_without_path > 100,
-        "too few of these cases separate the ends"
-    );
+    assert!(n_without_path > 100, "too few of these cases separate the ends");
 }
 
 #[test]
@@ -77,16 +74,10 @@ fn check_analysis(lattice: &Lattice, plain: &Plain, scratch: &mut SearchScratch)
     assert_eq!(analysis.n_edges, n_edges as u128);
     assert_eq!(analysis.connected, plain.is_connected(), "{lattice:?}");
     assert_eq!(analysis.diameter, plain.diameter(), "{lattice:?}");
-    assert_eq!(
-        analysis.clustering_coefficient,
-        plain.clustering_coefficient()
-    );
+    assert_eq!(analysis.clustering_coefficient, plain.clustering_coefficient());
     let close = |a: f64, b: f64| (a - b).abs() <= 1e-14 * b;
     if n_vertices > 0.0 {
-        assert!(close(
-            analysis.average_degree,
-            2.0 * n_edges as f64 / n_vertices
-        ));
+        assert!(close(analysis.average_degree, 2.0 * n_edges as f64 / n_vertices));
     } else {
         assert_eq!(analysis.average_degree, 0.0);
     }
@@ -121,10 +112,7 @@ fn check_layers(
     assert_eq!(found.distances, Some(expected));
     assert_eq!(
         layers(lattice, from.into(), false, scratch, GO_ON).unwrap(),
-        swathe_lattice::Layers {
-            distances: None,
-            ..found
-        }
+        swathe_lattice::Layers { distances: None, ..found }
     );
 }
 
@@ -136,9 +124,8 @@ fn wide_frontiers_equal_the_plain_search() {
     for sizes in [&[26, 25, 27][..], &[3; 9], &[100, 100], &[9, 8, 7, 6, 5]] {
         for percent in [10, 30, 45] {
             let n: u32 = sizes.iter().product();
-            let blocked: Vec<u64> = (1..u64::from(n))
-                .filter(|_| random.below(100) < percent)
-                .collect();
+            let blocked: Vec<u64> =
+                (1..u64::from(n)).filter(|_| random.below(100) < percent).collect();
             let lattice = Lattice::new(sizes).unwrap().with_blocked(blocked).unwrap();
             let plain = Plain::new(&lattice);
             for _ in 0..5 {
@@ -172,9 +159,7 @@ fn the_largest_lattice_is_analyzed_in_closed_form() {
     assert!((analysis.density / 1.98e-19 - 1.0).abs() < 1e-15);
 
     // The ids of this lattice exceed 64 bits.
-    let refused = LatticeError::NoIds {
-        n_vertices: 10_u128.pow(20),
-    };
+    let refused = LatticeError::NoIds { n_vertices: 10_u128.pow(20) };
     assert_eq!(lattice.path(0, 1), Err(refused));
     assert_eq!(lattice.layers(0), Err(refused));
     assert_eq!(lattice.vertex_at(&[0; 10]), Err(refused));
@@ -186,24 +171,15 @@ fn four_thousand_million_vertices_are_walked_in_closed_form() {
     // 2^32 exactly: the last id is the last that 32 bits hold.
     let lattice = Lattice::new(&[64, 64, 64, 64, 16, 16]).unwrap();
     let last = (1 << 32) - 1;
-    assert_eq!(
-        lattice.coordinates_of(last).unwrap(),
-        [63, 63, 63, 63, 15, 15]
-    );
-    assert_eq!(
-        lattice.path(0, last).unwrap().length(),
-        Some(4 * 63 + 2 * 15)
-    );
+    assert_eq!(lattice.coordinates_of(last).unwrap(), [63, 63, 63, 63, 15, 15]);
+    assert_eq!(lattice.path(0, last).unwrap().length(), Some(4 * 63 + 2 * 15));
     let layers = lattice.layers(last).unwrap();
     assert_eq!(layers.counts.iter().sum::<u64>(), 1 << 32);
     assert_eq!(layers.eccentricity(), 4 * 63 + 2 * 15);
     // A larger lattice works too, because no vertex is blocked.
     let lattice = Lattice::new(&[64, 64, 64, 64, 16, 17]).unwrap();
     assert_eq!(lattice.path(0, 1).unwrap().length(), Some(1));
-    let refused = LatticeError::TooManyVertices {
-        n_vertices: 17 << 28,
-        n_vertices_max: 1 << 32,
-    };
+    let refused = LatticeError::TooManyVertices { n_vertices: 17 << 28, n_vertices_max: 1 << 32 };
     assert_eq!(lattice.with_blocked([0]), Err(refused));
 }
 
@@ -212,10 +188,8 @@ fn four_thousand_million_vertices_are_walked_in_closed_form() {
 fn blocked_vertices_at_the_last_ids_are_walked_around() {
     let last = (1_u64 << 32) - 1;
     let along_last_axes = [last - 1, last - 16];
-    let lattice = Lattice::new(&[64, 64, 64, 64, 16, 16])
-        .unwrap()
-        .with_blocked(along_last_axes)
-        .unwrap();
+    let lattice =
+        Lattice::new(&[64, 64, 64, 64, 16, 16]).unwrap().with_blocked(along_last_axes).unwrap();
     let diagonal = last - 17;
     let answer = lattice.path(last, diagonal).unwrap();
     assert_eq!(answer.length(), Some(4));
@@ -240,28 +214,12 @@ fn unusable_lattices_and_questions_are_named() {
     assert!(refused.contains("needs 6 GiB of memory"), "{refused}");
 
     let lattice = Lattice::new(&[3, 4]).unwrap();
-    let outside = OutOfRange {
-        vertex: 12,
-        n_vertices: 12,
-    };
+    let outside = OutOfRange { vertex: 12, n_vertices: 12 };
     assert_eq!(lattice.clone().with_blocked([0, 12]), Err(outside));
     assert_eq!(lattice.path(0, 12), Err(outside));
     assert_eq!(lattice.layers(12), Err(outside));
-    assert_eq!(
-        lattice.vertex_at(&[1]),
-        Err(CoordinateCount {
-            n_given: 1,
-            n_dimensions: 2
-        })
-    );
-    assert_eq!(
-        lattice.vertex_at(&[1, 4]),
-        Err(Coordinate {
-            axis: 1,
-            coordinate: 4,
-            size: 4
-        })
-    );
+    assert_eq!(lattice.vertex_at(&[1]), Err(CoordinateCount { n_given: 1, n_dimensions: 2 }));
+    assert_eq!(lattice.vertex_at(&[1, 4]), Err(Coordinate { axis: 1, coordinate: 4, size: 4 }));
     let lattice = lattice.with_blocked([5, 5]).unwrap();
     assert_eq!(lattice.n_blocked(), 1);
     assert_eq!(lattice.path(5, 0), Err(Blocked { vertex: 5 }));
@@ -274,24 +232,12 @@ fn a_stop_ends_every_walk() {
     let mut scratch = SearchScratch::default();
     // The last vertex is enclosed, so that a path to it is searched everywhere.
     let wall = [215_998, 215_939, 212_399];
-    let lattice = Lattice::new(&[60, 60, 60])
-        .unwrap()
-        .with_blocked(wall)
-        .unwrap();
+    let lattice = Lattice::new(&[60, 60, 60]).unwrap().with_blocked(wall).unwrap();
     let stop: &dyn Fn() -> bool = &|| true;
     let interrupted = LatticeError::Interrupted;
-    assert_eq!(
-        shortest_path(&lattice, 215_999, 0, &mut scratch, stop),
-        Err(interrupted)
-    );
-    assert_eq!(
-        layers(&lattice, 0, false, &mut scratch, stop),
-        Err(interrupted)
-    );
-    assert_eq!(
-        layers(&lattice, 0, true, &mut scratch, stop),
-        Err(interrupted)
-    );
+    assert_eq!(shortest_path(&lattice, 215_999, 0, &mut scratch, stop), Err(interrupted));
+    assert_eq!(layers(&lattice, 0, false, &mut scratch, stop), Err(interrupted));
+    assert_eq!(layers(&lattice, 0, true, &mut scratch, stop), Err(interrupted));
     assert_eq!(analyze(&lattice, &mut scratch, stop), Err(interrupted));
     // The same scratch can still be used.
     let answer = shortest_path(&lattice, 0, 215_997, &mut scratch, GO_ON).unwrap();
@@ -312,11 +258,7 @@ fn closed_forms_are_those_of_a_search() {
                 let steps = here.iter().zip(&there).map(|(a, b)| a.abs_diff(*b));
                 counts[steps.sum::<u32>() as usize] += 1;
             }
-            assert_eq!(
-                lattice.layers(from).unwrap().counts,
-                counts,
-                "{sizes:?} {from}"
-            );
+            assert_eq!(lattice.layers(from).unwrap().counts, counts, "{sizes:?} {from}");
         }
     }
     let lattice = Lattice::new(&[1 << 20, 1000, 1 << 30]).unwrap();
@@ -333,10 +275,7 @@ fn closed_forms_are_those_of_a_search() {
     // A maze of 512 × 512: walls with gaps at alternating ends.
     let is_wall = |x: u64, y: u64| x % 2 == 1 && y != if x % 4 == 1 { 511 } else { 0 };
     let walls = (0..512 * 512).filter(|id| is_wall(id / 512, id % 512));
-    let maze = Lattice::new(&[512, 512])
-        .unwrap()
-        .with_blocked(walls)
-        .unwrap();
+    let maze = Lattice::new(&[512, 512]).unwrap().with_blocked(walls).unwrap();
     let length = maze.path(0, 510 * 512).unwrap().length();
     assert_eq!(length, Some(510 + 255 * 511 + 511));
 }
@@ -350,10 +289,7 @@ fn diameters_of_awkward_shapes_equal_all_pairs() {
     let shapes: [&dyn Fn(u64, u64) -> bool; 3] = [&ring, &comb, &snake];
     for is_blocked in shapes {
         let blocked = (0..900).filter(|id| is_blocked(id / 30, id % 30));
-        let lattice = Lattice::new(&[30, 30])
-            .unwrap()
-            .with_blocked(blocked)
-            .unwrap();
+        let lattice = Lattice::new(&[30, 30]).unwrap().with_blocked(blocked).unwrap();
         let plain = Plain::new(&lattice);
         let analysis = lattice.analyze().unwrap();
         assert!(analysis.connected);

@@ -40,9 +40,7 @@ pub(crate) fn random_lattice(random: &mut Random, n_vertices_max: u64) -> Lattic
     }
     let n_vertices = sizes.iter().map(|&size| u64::from(size)).product();
     let percent = [5, 20, 35, 50, 80, 100][random.below(6) as usize];
-    let blocked: Vec<u64> = (0..n_vertices)
-        .filter(|_| random.below(100) < percent)
-        .collect();
+    let blocked: Vec<u64> = (0..n_vertices).filter(|_| random.below(100) < percent).collect();
     let lattice = Lattice::new(&sizes).unwrap();
     lattice.with_blocked(blocked).unwrap()
 }
@@ -76,10 +74,7 @@ impl Plain {
                 }
             }
         }
-        Self {
-            free: (0..all.len() as u32).filter(|&id| is_free(id)).collect(),
-            neighbours,
-        }
+        Self { free: (0..all.len() as u32).filter(|&id| is_free(id)).collect(), neighbours }
     }
 
     pub(crate) fn distances(&self, from: u32) -> Vec<Option<u64>> {

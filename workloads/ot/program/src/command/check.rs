@@ -16,11 +16,7 @@ use swathe_command::status;
 
 pub(super) fn check(flags: &OtCheckFlags) -> Result<Code, CliError> {
     let problem = problem(flags)?;
-    let settings = Settings {
-        crop: Crop::Fixed,
-        pool: 1,
-        ..problem.settings
-    };
+    let settings = Settings { crop: Crop::Fixed, pool: 1, ..problem.settings };
     settings.check().map_err(usage)?;
     check_least_epsilon(&settings, Spelling::Command).map_err(super::refused)?;
     let files = FrameFiles::new(problem.input.axes, problem.input.background);
@@ -65,18 +61,13 @@ fn problem(flags: &OtCheckFlags) -> Result<Problem, CliError> {
         epsilon: Some(flags.epsilon.clone()),
         relaxation: Some(flags.relaxation.clone()),
         measure: flags.measure.clone(),
-        input: OtInputFlags {
-            label: flags.label.clone(),
-            ..OtInputFlags::default()
-        },
+        input: OtInputFlags { label: flags.label.clone(), ..OtInputFlags::default() },
         ..OtProblemFlags::default()
     };
     let problem = Problem::of(&Layers::read(None, &PROGRAM)?, &of_run)?;
     if problem.is_epsilon_auto {
-        return Err(
-            CliError::usage("--epsilon is 'auto', which is not a number")
-                .hint("give the epsilon that the answer was computed with"),
-        );
+        return Err(CliError::usage("--epsilon is 'auto', which is not a number")
+            .hint("give the epsilon that the answer was computed with"));
     }
     Ok(problem)
 }
@@ -93,10 +84,8 @@ fn print(checked: &Checked, is_json: bool) -> Result<(), CliError> {
         ("gap", checked.gap),
     ];
     if is_json {
-        let document: Map<_, _> = figures
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), json!(value)))
-            .collect();
+        let document: Map<_, _> =
+            figures.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
         return swathe_command::stdout::line(json!(document));
     }
     for (name, value) in figures {

@@ -39,16 +39,10 @@ const REFERENCES: [(&str, Reference); 2] = [
     (reference_name(Reference::Product), Reference::Product),
     (reference_name(Reference::Counting), Reference::Counting),
 ];
-const PRECISIONS: [(&str, Precision); 3] = [
-    ("auto", Precision::Auto),
-    ("f32", Precision::F32),
-    ("f64", Precision::F64),
-];
-const FIELDS_FORMATS: [(&str, FieldsFormat); 3] = [
-    ("none", FieldsFormat::None),
-    ("npz", FieldsFormat::Npz),
-    ("parquet", FieldsFormat::Parquet),
-];
+const PRECISIONS: [(&str, Precision); 3] =
+    [("auto", Precision::Auto), ("f32", Precision::F32), ("f64", Precision::F64)];
+const FIELDS_FORMATS: [(&str, FieldsFormat); 3] =
+    [("none", FieldsFormat::None), ("npz", FieldsFormat::Npz), ("parquet", FieldsFormat::Parquet)];
 
 impl Problem {
     /// Resolves the settings. All are checked before any input is read.
@@ -187,19 +181,9 @@ impl Problem {
     /// [`Problem::recorded`] reads.
     pub(super) fn provenance(&self) -> BTreeMap<String, Value> {
         let mut all = provenance(&self.settings, self.fields, self.label, self.um_per_px);
-        let InputChoices {
-            group_by,
-            order_by,
-            step,
-            axes,
-            all_labels,
-            background,
-        } = &self.input;
+        let InputChoices { group_by, order_by, step, axes, all_labels, background } = &self.input;
         let given = [
-            (
-                "group-by",
-                group_by.as_ref().map(|names| json!(names.join(","))),
-            ),
+            ("group-by", group_by.as_ref().map(|names| json!(names.join(",")))),
             ("order-by", order_by.as_ref().map(|name| json!(name))),
             ("step", (*step > 1).then(|| json!(step))),
             ("channel", axes.channel.map(|n| json!(n))),
@@ -224,25 +208,16 @@ impl Problem {
 /// What the user says about the input.
 fn input_choices(layers: &Layers, flags: &OtInputFlags) -> Result<InputChoices, CliError> {
     let text = |name: &str, flag: &Option<String>| {
-        Ok::<_, CliError>(
-            layers
-                .find(name, flag)?
-                .map(|found| found.value.trim().to_owned()),
-        )
+        Ok::<_, CliError>(layers.find(name, flag)?.map(|found| found.value.trim().to_owned()))
     };
     let number = |name: &str, flag: &Option<String>| {
-        layers
-            .find(name, flag)?
-            .map(|found| found.number())
-            .transpose()
+        layers.find(name, flag)?.map(|found| found.number()).transpose()
     };
     let step = match layers.find("step", &flags.step)? {
         None => 1,
         Some(found) => match found.number()? {
             0 => {
-                return Err(found
-                    .fault("a distance")
-                    .hint("1 pairs each frame with the next"));
+                return Err(found.fault("a distance").hint("1 pairs each frame with the next"));
             }
             step => step,
         },
@@ -295,10 +270,7 @@ pub fn provenance(
     let (crop, padding) = match &settings.crop {
         Crop::Union { padding_px } => ("union".to_owned(), json!(padding_px)),
         Crop::Fixed => ("fixed".to_owned(), Value::Null),
-        Crop::Bucketed {
-            padding_px,
-            buckets,
-        } => {
+        Crop::Bucketed { padding_px, buckets } => {
             let buckets: Vec<String> = buckets.iter().map(Shape::to_string).collect();
             (format!("bucketed {}", buckets.join(",")), json!(padding_px))
         }
@@ -320,18 +292,12 @@ pub fn provenance(
         ("epsilon", Some(number_value(settings.epsilon))),
         ("relaxation", Some(relaxation)),
         ("raw-velocity", Some(json!(settings.raw_velocity))),
-        (
-            "reference",
-            Some(json!(name(settings.reference, &REFERENCES))),
-        ),
+        ("reference", Some(json!(name(settings.reference, &REFERENCES)))),
         ("coord-scale", Some(coord_scale)),
         ("normalize", Some(json!(settings.normalize))),
         ("tolerance", Some(number_value(settings.tolerance))),
         ("max-iterations", Some(json!(settings.max_iterations))),
-        (
-            "precision",
-            Some(json!(name(settings.precision, &PRECISIONS))),
-        ),
+        ("precision", Some(json!(name(settings.precision, &PRECISIONS)))),
         ("crop", Some(json!(crop))),
         ("padding", Some(padding)),
         ("pool", Some(json!(settings.pool))),
@@ -381,10 +347,7 @@ pub(super) fn buckets_of(
         .collect();
     shapes.sort_unstable_by_key(|shape| (shape.n_px(), shape.h_px));
     shapes.dedup();
-    Crop::Bucketed {
-        padding_px,
-        buckets: shapes,
-    }
+    Crop::Bucketed { padding_px, buckets: shapes }
 }
 
 /// Adds the shapes of --buckets to a bucketed crop.
@@ -409,13 +372,7 @@ fn with_buckets(settings: Settings, padding: &Padding) -> Result<Settings, CliEr
         }
         _ => return Err(need("needs buckets")),
     }
-    Ok(Settings {
-        crop: Crop::Bucketed {
-            padding_px,
-            buckets,
-        },
-        ..settings
-    })
+    Ok(Settings { crop: Crop::Bucketed { padding_px, buckets }, ..settings })
 }
 
 /// The value of --normalize and --no-normalize, as text like all other settings.
@@ -443,11 +400,9 @@ fn parse_relaxation(found: &Found) -> Result<[Option<f64>; 2], CliError> {
 
 fn real(found: &Found) -> Result<f64, CliError> {
     let number = found.value.trim().parse::<f64>().ok();
-    number.filter(|x| !x.is_nan()).ok_or_else(|| {
-        found
-            .fault("a number")
-            .hint("write something like 0.001, 1e-3 or 10")
-    })
+    number
+        .filter(|x| !x.is_nan())
+        .ok_or_else(|| found.fault("a number").hint("write something like 0.001, 1e-3 or 10"))
 }
 
 /// The value that belongs to a word.
@@ -456,9 +411,7 @@ fn word<T: Clone>(found: &Found, what: &str, words: &[(&str, T)]) -> Result<T, C
     known.map(|(_, value)| value.clone()).ok_or_else(|| {
         let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         let (last, others) = names.split_last().unwrap_or((&"", &[]));
-        found
-            .fault(what)
-            .hint(format!("write {} or {last}", others.join(", ")))
+        found.fault(what).hint(format!("write {} or {last}", others.join(", ")))
     })
 }
 
@@ -478,29 +431,18 @@ fn parse_crop(found: &Found, padding_px: usize) -> Result<Crop, CliError> {
         });
         let buckets: Option<Vec<Shape>> = parsed.collect();
         return buckets
-            .map(|buckets| Crop::Bucketed {
-                padding_px,
-                buckets,
-            })
+            .map(|buckets| Crop::Bucketed { padding_px, buckets })
             .ok_or_else(|| found.fault("a way to crop"));
     }
-    let bucketed = Crop::Bucketed {
-        padding_px,
-        buckets: Vec::new(),
-    };
-    let words = [
-        ("union", Crop::Union { padding_px }),
-        ("fixed", Crop::Fixed),
-        ("bucketed", bucketed),
-    ];
+    let bucketed = Crop::Bucketed { padding_px, buckets: Vec::new() };
+    let words =
+        [("union", Crop::Union { padding_px }), ("fixed", Crop::Fixed), ("bucketed", bucketed)];
     word(found, "a way to crop", &words)
 }
 
 fn parse_coupling(found: &Found) -> Result<Coupling, CliError> {
     let wrong = || {
-        found
-            .fault("a choice of the plan's entries")
-            .hint("write none, topk:8 or threshold:1e-6")
+        found.fault("a choice of the plan's entries").hint("write none, topk:8 or threshold:1e-6")
     };
     match found.value.split_once(':') {
         None if found.value == "none" => Ok(Coupling::None),

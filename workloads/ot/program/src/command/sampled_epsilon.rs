@@ -32,10 +32,7 @@ pub struct AutoEpsilon {
 
 impl AutoEpsilon {
     fn of(found: &[f64]) -> AutoEpsilon {
-        AutoEpsilon {
-            epsilon: choose_epsilon(found).unwrap_or(EPSILONS[0]),
-            n_pairs: found.len(),
-        }
+        AutoEpsilon { epsilon: choose_epsilon(found).unwrap_or(EPSILONS[0]), n_pairs: found.len() }
     }
 
     /// How it was chosen, in a sentence.
@@ -160,12 +157,7 @@ impl Placed {
         }
         let live = source.live?.union(target.live?);
         let geometry = place_live(source.shape, Some(live), &TIGHT, pool).ok()?;
-        Some(Placed {
-            source,
-            target,
-            live,
-            geometry,
-        })
+        Some(Placed { source, target, live, geometry })
     }
 
     /// The pair, cut to its live box.
@@ -190,17 +182,12 @@ mod tests {
                 let (y, x) = ((at / 64) as f64, (at % 64) as f64);
                 let is_inside = |y0: f64, x0: f64| (y - y0).hypot(x - x0) <= 6.0;
                 let by = 2.0 * f64::from(time);
-                f64::from(u8::from(
-                    is_inside(20.0 + by, 18.0) || is_inside(28.0 - by, 40.0),
-                ))
+                f64::from(u8::from(is_inside(20.0 + by, 18.0) || is_inside(28.0 - by, 40.0)))
             };
             let path = folder.join(format!("{time}.npy"));
             let pixels: Vec<f64> = (0..48 * 64).map(mass).collect();
             swathe_formats::npy::save(&path, &Array::new(vec![48, 64], pixels).unwrap()).unwrap();
-            FrameRef {
-                path,
-                ..FrameRef::default()
-            }
+            FrameRef { path, ..FrameRef::default() }
         });
         let pair = |number: usize| NamedPair {
             id: number.to_string(),

@@ -52,14 +52,10 @@ pub(super) fn show(flags: &OtShowFlags) -> Result<Code, CliError> {
 
 /// Loads the two frames of the pair in the same way as the run did.
 fn load(flags: &OtShowFlags, identity: &Identity, recorded: &Problem) -> Result<Pair, CliError> {
-    let input = flags
-        .input
-        .clone()
-        .or_else(|| input_of(&identity.inputs))
-        .ok_or_else(|| {
-            CliError::usage("the run does not say where its frames are")
-                .hint("say where with --input INPUT")
-        })?;
+    let input = flags.input.clone().or_else(|| input_of(&identity.inputs)).ok_or_else(|| {
+        CliError::usage("the run does not say where its frames are")
+            .hint("say where with --input INPUT")
+    })?;
     let opened = PairInput::open_with(&input, &recorded.input).map_err(|error| {
         let fault = CliError::usage(error.to_string());
         match flags.input {
@@ -69,12 +65,8 @@ fn load(flags: &OtShowFlags, identity: &Identity, recorded: &Problem) -> Result<
     })?;
     let named = opened.pairs.iter().find(|pair| pair.id == flags.pair_id);
     let named = named.ok_or_else(|| {
-        CliError::usage(format!(
-            "{} has no pair {:?}",
-            input.display(),
-            flags.pair_id
-        ))
-        .hint("give --input the input that the run was made with")
+        CliError::usage(format!("{} has no pair {:?}", input.display(), flags.pair_id))
+            .hint("give --input the input that the run was made with")
     })?;
     let frame = |number: usize, um_per_px: Option<f64>| -> Result<Frame, CliError> {
         let place = &opened.frames[number];
@@ -90,10 +82,7 @@ fn load(flags: &OtShowFlags, identity: &Identity, recorded: &Problem) -> Result<
         })
     };
     let NamedPair { source, target, .. } = *named;
-    Ok(Pair::new(
-        frame(source, named.source_um_per_px)?,
-        frame(target, named.target_um_per_px)?,
-    ))
+    Ok(Pair::new(frame(source, named.source_um_per_px)?, frame(target, named.target_um_per_px)?))
 }
 
 /// The path of a run's input, from the files that it read. A table or stack is the first of these
@@ -109,11 +98,7 @@ fn input_of(inputs: &[InputFile]) -> Option<PathBuf> {
     let folder = first.parent()?;
     // A file name without a folder is in the current folder.
     let here = folder.as_os_str().is_empty();
-    Some(if here {
-        PathBuf::from(".")
-    } else {
-        folder.to_owned()
-    })
+    Some(if here { PathBuf::from(".") } else { folder.to_owned() })
 }
 
 fn warn_of_change(path: &Path, inputs: &[InputFile]) {
@@ -121,10 +106,7 @@ fn warn_of_change(path: &Path, inputs: &[InputFile]) {
     if let Ok(now) = InputFile::of(path)
         && !inputs.iter().any(|then| then.blake3 == now.blake3)
     {
-        warning!(
-            "{} is not what the run read: it has changed since",
-            path.display()
-        );
+        warning!("{} is not what the run read: it has changed since", path.display());
     }
 }
 
@@ -135,10 +117,7 @@ fn maps(
     recorded: &Problem,
     pair: &Pair,
 ) -> Result<Fields, CliError> {
-    let kept = record
-        .fields_path
-        .as_ref()
-        .filter(|path| path.ends_with(".npz"));
+    let kept = record.fields_path.as_ref().filter(|path| path.ends_with(".npz"));
     if let Some(path) = kept {
         return read_maps(&flags.run.join(path), pair.source.shape).map_err(fault);
     }
@@ -146,10 +125,7 @@ fn maps(
     let solution = solve(pair, &recorded.settings)
         .map_err(|failure| CliError::new(Code::SomeFailed, failure.to_string()))?;
     lift(&solution, &pair.source, &pair.target).ok_or_else(|| {
-        CliError::new(
-            Code::SomeFailed,
-            "the pair was solved again, but without maps",
-        )
+        CliError::new(Code::SomeFailed, "the pair was solved again, but without maps")
     })
 }
 
@@ -160,11 +136,8 @@ fn write(path: &Path, png: &[u8]) -> Result<(), CliError> {
         file.commit()
     };
     written().map_err(|error| {
-        CliError::new(
-            Code::Output,
-            format!("cannot write {}: {error}", path.display()),
-        )
-        .hint("check that the folder is there and may be written")
+        CliError::new(Code::Output, format!("cannot write {}: {error}", path.display()))
+            .hint("check that the folder is there and may be written")
     })
 }
 

@@ -36,10 +36,8 @@ pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, CliError> {
         let text = text.as_ref();
         text.map(|text| positive(name, text)).transpose()
     };
-    let epsilon_ends = [
-        asked("--epsilon-min", &flags.epsilon_min)?,
-        asked("--epsilon-max", &flags.epsilon_max)?,
-    ];
+    let epsilon_ends =
+        [asked("--epsilon-min", &flags.epsilon_min)?, asked("--epsilon-max", &flags.epsilon_max)?];
     let relaxation_ends = [
         asked("--relaxation-min", &flags.relaxation_min)?,
         asked("--relaxation-max", &flags.relaxation_max)?,
@@ -70,19 +68,9 @@ pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, CliError> {
     };
     let usual = relaxations.iter().min_by(by_usual).copied();
     let usual = usual.unwrap_or(RELAXATION_USUAL);
-    let steps = epsilons.iter().rev().map(|&epsilon| TrialStep {
-        epsilon,
-        relaxation: usual,
-    });
+    let steps = epsilons.iter().rev().map(|&epsilon| TrialStep { epsilon, relaxation: usual });
     let trials = |steps: Vec<TrialStep>, floor_px: f64| {
-        let solved = try_steps(
-            &pairs,
-            &steps,
-            &problem.settings,
-            &budget,
-            flags.threads,
-            style,
-        );
+        let solved = try_steps(&pairs, &steps, &problem.settings, &budget, flags.threads, style);
         solved.map(|solved| Rows::of(&steps, &solved, floor_px))
     };
     let Some(by_epsilon) = trials(steps.collect(), ERROR_PX) else {
@@ -98,10 +86,7 @@ pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, CliError> {
     let Some(sharp) = choose(&by_epsilon.rows, is_sharp) else {
         return Ok(nothing(&by_epsilon));
     };
-    let steps = relaxations.iter().map(|&relaxation| TrialStep {
-        relaxation,
-        ..sharp.row.step
-    });
+    let steps = relaxations.iter().map(|&relaxation| TrialStep { relaxation, ..sharp.row.step });
     let Some(by_relaxation) = trials(steps.collect(), RELAXATION_ERROR_PX) else {
         return Ok(interrupted());
     };
@@ -111,10 +96,7 @@ pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, CliError> {
     status!("{}", table(&by_epsilon.rows, &by_relaxation.rows));
     explain_epsilon(&sharp, &by_epsilon.rows, blur_max_px, &problem.settings);
     explain_relaxation(&level, &by_relaxation.rows);
-    let TrialStep {
-        epsilon,
-        relaxation,
-    } = level.row.step;
+    let TrialStep { epsilon, relaxation } = level.row.step;
     if flags.apply {
         let path = flags.config.clone();
         let path = path.unwrap_or_else(|| PathBuf::from("swathe.toml"));
@@ -201,10 +183,7 @@ fn load(
         ))
         .hint("raise --pairs, or see what `swathe ot` says of the input"));
     }
-    status!(
-        "trying {} of {n_all}",
-        counted(pairs.len() as u64, "pair", "pairs")
-    );
+    status!("trying {} of {n_all}", counted(pairs.len() as u64, "pair", "pairs"));
     Ok((pairs, reserved))
 }
 
@@ -218,10 +197,8 @@ fn load_pair(input: &PairInput, number: usize, problem: &Problem) -> Result<Pair
     };
     let (source, target) = (frame(named.source)?, frame(named.target)?);
     if source.shape != target.shape {
-        let failure = Failure::UnequalShapes {
-            source_shape: source.shape,
-            target_shape: target.shape,
-        };
+        let failure =
+            Failure::UnequalShapes { source_shape: source.shape, target_shape: target.shape };
         return Err(failure.to_string());
     }
     let (Some(a), Some(b)) = (source.live, target.live) else {
@@ -231,11 +208,7 @@ fn load_pair(input: &PairInput, number: usize, problem: &Problem) -> Result<Pair
     let pool = problem.settings.pool;
     let geometry = place_live(source.shape, Some(live), &TIGHT, pool);
     let geometry = geometry.map_err(|failure| failure.to_string())?;
-    Ok(Pair::cut(
-        source.within(live),
-        target.within(live),
-        geometry,
-    ))
+    Ok(Pair::cut(source.within(live), target.within(live), geometry))
 }
 
 /// The cost of crossing a frame, of which the usual ε and ρ are parts: 1 with the automatic scale.
@@ -260,10 +233,7 @@ fn epsilons(
     let mut all = ladder("epsilon", ends, usual, &[1.0, 3.0])?;
     let mut outside = None;
     all.retain(|&epsilon| {
-        let settings = Settings {
-            epsilon,
-            ..settings.clone()
-        };
+        let settings = Settings { epsilon, ..settings.clone() };
         let mut frames = pairs.iter().filter_map(|pair| pair.cut);
         let found = frames.find_map(|cut| settings.epsilon_outside(cut.frame));
         outside = outside.or(found);
@@ -313,10 +283,8 @@ fn ladder(
 fn positive(name: &str, text: &str) -> Result<f64, CliError> {
     let value = text.parse::<f64>().ok();
     value.filter(|x| *x > 0.0 && x.is_finite()).ok_or_else(|| {
-        CliError::usage(format!(
-            "{name} is '{text}', which is not a positive number"
-        ))
-        .hint("write something like 0.001, 1e-3 or 10")
+        CliError::usage(format!("{name} is '{text}', which is not a positive number"))
+            .hint("write something like 0.001, 1e-3 or 10")
     })
 }
 
@@ -354,10 +322,7 @@ fn try_steps(
     n_threads: usize,
     style: ProgressStyle,
 ) -> Option<Vec<Option<Vec<TrialFigures>>>> {
-    let trial = |pair: &Pair| Trial {
-        pair: pair.clone(),
-        steps: steps.to_vec(),
-    };
+    let trial = |pair: &Pair| Trial { pair: pair.clone(), steps: steps.to_vec() };
     let workload = Arc::new(Trials::new(settings.clone()));
     let source = Source::from_vec(&workload, pairs.iter().map(trial).collect());
     let (progress, observer) = Progress::start(style, "suggest", pairs.len() as u64);
@@ -411,20 +376,12 @@ fn table(by_epsilon: &[TrialRow], by_relaxation: &[TrialRow]) -> String {
 
 /// A small length, or a dash if it is unknown.
 fn px(length_px: f64) -> String {
-    if length_px.is_nan() {
-        "-".to_owned()
-    } else {
-        format!("{length_px:.3}")
-    }
+    if length_px.is_nan() { "-".to_owned() } else { format!("{length_px:.3}") }
 }
 
 /// A value as a user would type it.
 fn short(value: f64) -> String {
-    if (0.01..1e4).contains(&value) {
-        format!("{value}")
-    } else {
-        format!("{value:e}")
-    }
+    if (0.01..1e4).contains(&value) { format!("{value}") } else { format!("{value:e}") }
 }
 
 /// Prints the choice of ε and its reasons, and what the other values would do.
@@ -508,15 +465,8 @@ fn compared(row: &TrialRow, chosen: &TrialRow) -> String {
 
 /// Writes the choice into the settings file.
 fn apply(path: &Path, step: TrialStep) -> Result<(), CliError> {
-    let values = [
-        ("epsilon", short(step.epsilon)),
-        ("relaxation", short(step.relaxation)),
-    ];
+    let values = [("epsilon", short(step.epsilon)), ("relaxation", short(step.relaxation))];
     set_values(path, PROGRAM.kind.name, &values)?;
-    status!(
-        "{} has the suggestion in [{}] now",
-        path.display(),
-        PROGRAM.kind.name
-    );
+    status!("{} has the suggestion in [{}] now", path.display(), PROGRAM.kind.name);
     Ok(())
 }

@@ -34,16 +34,10 @@ fn parse_shape(text: &str) -> Result<Shape, CliError> {
         let side = text.parse::<usize>().ok();
         side.filter(|n| (8..=SIDE_PX_MAX).contains(n))
     };
-    let shape = text
-        .split_once('x')
-        .and_then(|(h, w)| Some(Shape::new(side(h)?, side(w)?)));
+    let shape = text.split_once('x').and_then(|(h, w)| Some(Shape::new(side(h)?, side(w)?)));
     shape.ok_or_else(|| {
-        CliError::usage(format!(
-            "--shape is '{text}', which is not a shape of frames"
-        ))
-        .hint(format!(
-            "write height x width from 8 to {SIDE_PX_MAX} pixels, such as 256x512"
-        ))
+        CliError::usage(format!("--shape is '{text}', which is not a shape of frames"))
+            .hint(format!("write height x width from 8 to {SIDE_PX_MAX} pixels, such as 256x512"))
     })
 }
 

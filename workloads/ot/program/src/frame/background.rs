@@ -48,10 +48,7 @@ impl Background {
         }
         (live.y0_px + live.shape.h_px..frame.shape.h_px).for_each(|_| builder.push(&dead));
         let removed = builder.finish()?;
-        Ok(LiveFrame {
-            um_per_px: frame.um_per_px,
-            ..removed
-        })
+        Ok(LiveFrame { um_per_px: frame.um_per_px, ..removed })
     }
 }
 
@@ -113,17 +110,11 @@ mod tests {
         for y in 5..9 {
             pixels[y * 30 + 10..y * 30 + 16].fill(500.0);
         }
-        let kept = Background::Auto
-            .removed_from(frame(shape, &pixels))
-            .unwrap();
+        let kept = Background::Auto.removed_from(frame(shape, &pixels)).unwrap();
         let live = kept.live.unwrap();
         assert_eq!((live.y0_px, live.x0_px), (5, 10));
         assert_eq!(live.shape, Shape::new(4, 6));
-        assert!(
-            kept.density.iter().all(|v| *v == 488.0),
-            "{:?}",
-            kept.density
-        );
+        assert!(kept.density.iter().all(|v| *v == 488.0), "{:?}", kept.density);
         let less = Background::Level(12.5).removed_from(frame(shape, &pixels));
         let less = less.unwrap().whole().density;
         assert_eq!((less[5 * 30 + 10], less[0]), (487.5, 0.0));
@@ -135,14 +126,8 @@ mod tests {
         let mut pixels = vec![0.0; 600];
         pixels[35..41].fill(2.0);
         let before = frame(Shape::new(20, 30), &pixels);
-        assert_eq!(
-            Background::Auto.removed_from(before.clone()).unwrap(),
-            before
-        );
-        assert_eq!(
-            Background::None.removed_from(before.clone()).unwrap(),
-            before
-        );
+        assert_eq!(Background::Auto.removed_from(before.clone()).unwrap(), before);
+        assert_eq!(Background::None.removed_from(before.clone()).unwrap(), before);
         let nothing = Background::Level(2.0).removed_from(before).unwrap();
         assert_eq!(nothing.live, None);
     }

@@ -233,10 +233,7 @@ impl FrameError {
                 | FrameError::Npy(NpyError::Io(_))
                 | FrameError::Npz(
                     NpzError::Io(_)
-                        | NpzError::Member {
-                            fault: MemberFault::Npy(NpyError::Io(_)),
-                            ..
-                        }
+                        | NpzError::Member { fault: MemberFault::Npy(NpyError::Io(_)), .. }
                 )
         )
     }

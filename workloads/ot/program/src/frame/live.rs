@@ -32,20 +32,12 @@ impl LiveFrame {
                 density[start..start + row.len()].copy_from_slice(row);
             }
         }
-        Frame {
-            shape: cut.shape,
-            density,
-            um_per_px: None,
-        }
+        Frame { shape: cut.shape, density, um_per_px: None }
     }
 
     /// The whole frame.
     pub fn whole(&self) -> Frame {
-        self.within(PixelBox {
-            y0_px: 0,
-            x0_px: 0,
-            shape: self.shape,
-        })
+        self.within(PixelBox { y0_px: 0, x0_px: 0, shape: self.shape })
     }
 
     /// Bytes it holds.
@@ -142,11 +134,7 @@ impl LiveBuilder {
         let y0_px = *self.y0_px.get_or_insert(y_px);
         let start = (y_px - y0_px) * self.shape.w_px;
         // Dead rows in between are added only when a live row follows.
-        if self
-            .rows
-            .try_reserve(start + row.len() - self.rows.len())
-            .is_err()
-        {
+        if self.rows.try_reserve(start + row.len() - self.rows.len()).is_err() {
             self.bad = Some(FrameError::OutOfMemory { shape: self.shape });
             return;
         }
@@ -182,12 +170,7 @@ impl LiveBuilder {
         for row in self.rows.chunks_exact(w_px) {
             density.extend_from_slice(&row[self.x0_px..self.x1_px]);
         }
-        Ok(LiveFrame {
-            shape: self.shape,
-            live: Some(live),
-            density,
-            um_per_px: None,
-        })
+        Ok(LiveFrame { shape: self.shape, live: Some(live), density, um_per_px: None })
     }
 }
 
@@ -199,12 +182,7 @@ fn bad_pixel(y_px: usize, x_px: usize, value: f64) -> FrameError {
     } else {
         PixelFault::Negative
     };
-    FrameError::BadPixel {
-        y_px,
-        x_px,
-        value,
-        fault,
-    }
+    FrameError::BadPixel { y_px, x_px, value, fault }
 }
 
 #[cfg(test)]
@@ -242,21 +220,14 @@ mod tests {
         };
         let frame = build(Some(3.0), &[3.0, -1.0, 4.0, 3.0]).unwrap();
         assert_eq!(frame.whole().density, [1.0, 0.0, 0.0, 1.0]);
-        for (value, kind) in [
-            (f64::NAN, "nan_pixel"),
-            (f64::INFINITY, "infinite_pixel"),
-            (-0.5, "negative_pixel"),
-        ] {
+        for (value, kind) in
+            [(f64::NAN, "nan_pixel"), (f64::INFINITY, "infinite_pixel"), (-0.5, "negative_pixel")]
+        {
             let error = build(None, &[1.0, 1.0, value, 0.0]).unwrap_err();
             assert_eq!(error.kind(), kind);
             assert!(error.to_string().starts_with("pixel (1, 0) is "), "{error}");
         }
-        assert!(
-            build(None, &[1.0, 1.0, 1.0])
-                .unwrap_err()
-                .to_string()
-                .contains("1 of 2 rows")
-        );
+        assert!(build(None, &[1.0, 1.0, 1.0]).unwrap_err().to_string().contains("1 of 2 rows"));
         assert!(LiveBuilder::new(Shape::new(0, 4), None).is_err());
     }
 }

@@ -12,10 +12,8 @@ pub(super) fn decode_mask(
     mut builder: LiveBuilder,
 ) -> Result<LiveFrame, FrameError> {
     let shape = mask.shape;
-    let runs = runs(&mask.text, shape).map_err(|reason| FrameError::BadMask {
-        line: mask.line,
-        reason,
-    })?;
+    let runs = runs(&mask.text, shape)
+        .map_err(|reason| FrameError::BadMask { line: mask.line, reason })?;
     let mut image: Vec<f64> = Vec::new();
     if image.try_reserve_exact(shape.n_px()).is_err() {
         return Err(FrameError::OutOfMemory { shape });
@@ -42,22 +40,16 @@ fn runs(text: &str, shape: Shape) -> Result<Vec<usize>, String> {
         .h_px
         .checked_mul(shape.w_px)
         .ok_or_else(|| format!("is for {shape}, which no memory can hold"))?;
-    let list = text
-        .strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'));
-    let is_list_text = |text: &str| {
-        text.chars()
-            .all(|c| c.is_ascii_digit() || c == ',' || c.is_whitespace())
-    };
+    let list = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let is_list_text =
+        |text: &str| text.chars().all(|c| c.is_ascii_digit() || c == ',' || c.is_whitespace());
     // Brackets can occur in compressed text; commas and spaces cannot.
     let found = match list {
         Some(inside) if is_list_text(inside) => listed(inside),
         _ if is_list_text(text) && text.contains([',', ' ', '\t', '\n']) => listed(text),
         _ => compressed(text),
     }?;
-    let total = found
-        .iter()
-        .try_fold(0usize, |sum, &run| sum.checked_add(run));
+    let total = found.iter().try_fold(0usize, |sum, &run| sum.checked_add(run));
     match total {
         Some(total) if total == n_px => Ok(found),
         // Digits alone are read as compressed text first: `06` is a run of no zeros and one of six
@@ -74,8 +66,7 @@ fn listed(text: &str) -> Result<Vec<usize>, String> {
     text.split(|c: char| c == ',' || c.is_whitespace())
         .filter(|word| !word.is_empty())
         .map(|word| {
-            word.parse()
-                .map_err(|_| format!("has {word:?}, which is not the length of a run"))
+            word.parse().map_err(|_| format!("has {word:?}, which is not the length of a run"))
         })
         .collect()
 }

@@ -92,10 +92,8 @@ impl MaskTable {
     pub fn read(path: &Path) -> Result<MaskTable, MaskTableError> {
         let table = TextTable::read(path)?;
         let needed = |column: &'static str| {
-            let missing = || MaskTableError::MissingColumn {
-                column,
-                columns: table.columns().to_vec(),
-            };
+            let missing =
+                || MaskTableError::MissingColumn { column, columns: table.columns().to_vec() };
             table.texts(column)?.ok_or_else(missing)
         };
         let mut runs = needed(RLE_COLUMN)?;
@@ -114,13 +112,11 @@ impl MaskTable {
                 }
                 // Columns with empty cells are floats in many tables.
                 let number = text.strip_suffix(".0").unwrap_or(text).parse::<u32>();
-                number
-                    .map(|n| n as usize)
-                    .map_err(|_| MaskTableError::BadExtent {
-                        line,
-                        column,
-                        value: text.to_owned(),
-                    })
+                number.map(|n| n as usize).map_err(|_| MaskTableError::BadExtent {
+                    line,
+                    column,
+                    value: text.to_owned(),
+                })
             };
             let shape = Shape::new(extent(0, HEIGHT_COLUMN)?, extent(1, WIDTH_COLUMN)?);
             let um_text = widths.as_ref().map_or("", |widths| widths[at].trim());
@@ -128,10 +124,7 @@ impl MaskTable {
                 _ if um_text.is_empty() => None,
                 Ok(um) if um > 0.0 && um.is_finite() => Some(um),
                 _ => {
-                    return Err(MaskTableError::BadWidth {
-                        line,
-                        value: um_text.to_owned(),
-                    });
+                    return Err(MaskTableError::BadWidth { line, value: um_text.to_owned() });
                 }
             };
             if runs[at].trim().is_empty() {

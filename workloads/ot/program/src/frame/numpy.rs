@@ -52,8 +52,7 @@ pub(super) fn read(
     header.shape = vec![shape.h_px, shape.w_px];
     let skipped = header.data_bytes().saturating_mul(image as u64);
     let skipped = i64::try_from(skipped).unwrap_or(i64::MAX);
-    file.seek(SeekFrom::Current(skipped))
-        .map_err(FrameError::of_io)?;
+    file.seek(SeekFrom::Current(skipped)).map_err(FrameError::of_io)?;
     npy::for_each_number(file, &header, &mut |pixels| builder.push(pixels))?;
     builder.finish()
 }
@@ -80,10 +79,7 @@ pub(super) fn members(npz: &Npz, choice: &AxisChoice) -> Result<Vec<String>, Fra
     for name in npz.names().iter() {
         let shape = npz.number_header(name)?.shape;
         if shape.len() != 2 {
-            return Err(FrameError::MemberAxes {
-                member: name.to_owned(),
-                shape,
-            });
+            return Err(FrameError::MemberAxes { member: name.to_owned(), shape });
         }
     }
     Ok(npz.names().iter().map(str::to_owned).collect())
@@ -129,15 +125,10 @@ fn chosen<'a>(
 /// Height and width of the images in an array, which are its last axes, and the axes before them.
 fn image_shape(shape: &[usize]) -> Result<(Shape, StackAxes), FrameError> {
     let [axes @ .., h_px, w_px] = shape else {
-        return Err(FrameError::WrongAxes {
-            shape: shape.to_vec(),
-        });
+        return Err(FrameError::WrongAxes { shape: shape.to_vec() });
     };
     let axes = axes.iter().map(|n| Axis { name: None, n: *n });
-    let stack = StackAxes {
-        source: "the array's shape",
-        axes: axes.collect(),
-    };
+    let stack = StackAxes { source: "the array's shape", axes: axes.collect() };
     Ok((Shape::new(*h_px, *w_px), stack))
 }
 
@@ -150,16 +141,11 @@ fn image_number(
     let Some(part) = part else {
         return match stack.frames(choice)?.as_slice() {
             [only] => Ok(*only),
-            frames => Err(FrameError::WhichPage {
-                n_pages: frames.len(),
-            }),
+            frames => Err(FrameError::WhichPage { n_pages: frames.len() }),
         };
     };
     let number = part.parse().ok().filter(|&n: &usize| n < n_images);
-    number.ok_or_else(|| FrameError::NoSuchPage {
-        page: part.to_owned(),
-        n_pages: n_images,
-    })
+    number.ok_or_else(|| FrameError::NoSuchPage { page: part.to_owned(), n_pages: n_images })
 }
 
 /// Passes on the pixels of one image of a stack.
@@ -171,11 +157,7 @@ struct Slice {
 
 impl Slice {
     fn new(image: usize, shape: Shape, builder: LiveBuilder) -> Slice {
-        Slice {
-            n_before: image * shape.n_px(),
-            n_left: shape.n_px(),
-            builder,
-        }
+        Slice { n_before: image * shape.n_px(), n_left: shape.n_px(), builder }
     }
 
     fn push(&mut self, pixels: &[f64]) {

@@ -66,9 +66,7 @@ fn interlaced(
     samples: Samples,
     mut builder: LiveBuilder,
 ) -> Result<LiveFrame, FrameError> {
-    let n_bytes = reader
-        .output_buffer_size()
-        .ok_or(FrameError::OutOfMemory { shape })?;
+    let n_bytes = reader.output_buffer_size().ok_or(FrameError::OutOfMemory { shape })?;
     let mut image = Vec::new();
     if image.try_reserve_exact(n_bytes).is_err() {
         return Err(FrameError::OutOfMemory { shape });
@@ -88,9 +86,7 @@ fn header(path: &Path) -> Result<(Reader<BufReader<File>>, Shape), FrameError> {
     let (file, n_bytes) = open(path)?;
     let mut decoder = Decoder::new_with_limits(
         BufReader::with_capacity(64 << 10, file),
-        Limits {
-            bytes: DECODER_BYTES,
-        },
+        Limits { bytes: DECODER_BYTES },
     );
     // Texts and a colour profile could inflate to any size, so the decoder ignores them.
     decoder.set_ignore_text_chunk(true);
@@ -119,9 +115,7 @@ fn chosen_channel(
         ColorType::GrayscaleAlpha => "a grey image with transparency",
     };
     let exists = |channel: &usize| *channel < color.samples() && color != ColorType::Indexed;
-    channel.filter(exists).ok_or_else(|| FrameError::NotGrey {
-        what: what.to_owned(),
-    })
+    channel.filter(exists).ok_or_else(|| FrameError::NotGrey { what: what.to_owned() })
 }
 
 /// How the samples of a row are stored, and which of them are taken.
@@ -168,8 +162,6 @@ fn damaged(error: png::DecodingError) -> FrameError {
         {
             FrameError::of_io(error)
         }
-        error => FrameError::Image {
-            message: format!("not a sound PNG file: {error}"),
-        },
+        error => FrameError::Image { message: format!("not a sound PNG file: {error}") },
     }
 }

@@ -51,9 +51,7 @@ impl StackAxes {
     /// How many images there are; `None` if there are too many to count.
     pub(super) fn n_images(&self) -> Option<usize> {
         let sizes = self.axes.iter();
-        sizes
-            .map(|axis| axis.n)
-            .try_fold(1usize, usize::checked_mul)
+        sizes.map(|axis| axis.n).try_fold(1usize, usize::checked_mul)
     }
 
     /// The numbers of the images that are frames, in order of time.
@@ -99,10 +97,7 @@ impl StackAxes {
     /// The place of the axis that is time; `None` if there is one image only.
     fn time_place(&self, choice: &AxisChoice) -> Result<Option<usize>, StackFault> {
         let Some(wanted) = &choice.time_axis else {
-            let by_name = self
-                .axes
-                .iter()
-                .position(|axis| axis.name == Some('T') && axis.n > 1);
+            let by_name = self.axes.iter().position(|axis| axis.name == Some('T') && axis.n > 1);
             let long = self.axes.iter().enumerate().filter(|(_, axis)| axis.n > 1);
             let mut unnamed = long.filter(|(_, axis)| axis.name.is_none());
             return Ok(match (by_name, unnamed.next(), unnamed.next()) {
@@ -114,8 +109,7 @@ impl StackAxes {
         let found = match wanted.parse::<usize>() {
             Ok(place) => Some(place).filter(|place| *place < self.axes.len()),
             Err(_) => self.axes.iter().position(|axis| {
-                axis.name
-                    .is_some_and(|name| wanted.eq_ignore_ascii_case(&name.to_string()))
+                axis.name.is_some_and(|name| wanted.eq_ignore_ascii_case(&name.to_string()))
             }),
         };
         match found {
@@ -126,14 +120,8 @@ impl StackAxes {
 
     /// How many axes without a name are longer than one, but for that of time.
     fn n_long_unnamed(&self, time: Option<usize>) -> usize {
-        let others = self
-            .axes
-            .iter()
-            .enumerate()
-            .filter(|(place, _)| Some(*place) != time);
-        others
-            .filter(|(_, axis)| axis.name.is_none() && axis.n > 1)
-            .count()
+        let others = self.axes.iter().enumerate().filter(|(place, _)| Some(*place) != time);
+        others.filter(|(_, axis)| axis.name.is_none() && axis.n > 1).count()
     }
 
     fn advice(&self, unchosen: &[(usize, Axis)]) -> String {
@@ -156,11 +144,7 @@ impl StackAxes {
             if advice.contains("which axis is time") {
                 continue;
             }
-            let _ = write!(
-                advice,
-                "{}{text}",
-                if advice.is_empty() { "" } else { "; " }
-            );
+            let _ = write!(advice, "{}{text}", if advice.is_empty() { "" } else { "; " });
         }
         advice
     }
@@ -170,11 +154,7 @@ impl StackAxes {
         let axes: Vec<String> = long.map(|(place, axis)| axis.text(place)).collect();
         StackFault {
             source_name: self.source,
-            axes: if axes.is_empty() {
-                "one image".to_owned()
-            } else {
-                axes.join(", ")
-            },
+            axes: if axes.is_empty() { "one image".to_owned() } else { axes.join(", ") },
             advice,
         }
     }
@@ -198,14 +178,8 @@ mod tests {
     use super::*;
 
     fn stack(axes: &[(&str, usize)]) -> StackAxes {
-        let axes = axes.iter().map(|(name, n)| Axis {
-            name: name.chars().next(),
-            n: *n,
-        });
-        StackAxes {
-            source: "the test",
-            axes: axes.collect(),
-        }
+        let axes = axes.iter().map(|(name, n)| Axis { name: name.chars().next(), n: *n });
+        StackAxes { source: "the test", axes: axes.collect() }
     }
 
     fn choice(text: &str) -> AxisChoice {
@@ -223,11 +197,7 @@ mod tests {
     #[test]
     fn frames_are_the_images_along_time() {
         let check = |axes: &[(&str, usize)], chosen: &str, frames: &[usize]| {
-            assert_eq!(
-                stack(axes).frames(&choice(chosen)).unwrap(),
-                frames,
-                "{axes:?} {chosen}"
-            );
+            assert_eq!(stack(axes).frames(&choice(chosen)).unwrap(), frames, "{axes:?} {chosen}");
         };
         check(&[("", 3)], "", &[0, 1, 2]);
         check(&[("T", 3)], "", &[0, 1, 2]);
@@ -248,21 +218,9 @@ mod tests {
             }
         };
         check(&[("Z", 5)], "", &["5 slices (Z)", "--time-axis Z"]);
-        check(
-            &[("T", 4), ("C", 2)],
-            "",
-            &["4 time steps (T), 2 channels (C)", "--channel 0 to 1"],
-        );
-        check(
-            &[("T", 4), ("C", 2)],
-            "c=2",
-            &["no number 2 along 2 channels"],
-        );
-        check(
-            &[("", 4), ("", 2)],
-            "",
-            &["4 images along axis 0", "which axis is time"],
-        );
+        check(&[("T", 4), ("C", 2)], "", &["4 time steps (T), 2 channels (C)", "--channel 0 to 1"]);
+        check(&[("T", 4), ("C", 2)], "c=2", &["no number 2 along 2 channels"]);
+        check(&[("", 4), ("", 2)], "", &["4 images along axis 0", "which axis is time"]);
         check(&[("T", 4)], "t=Z", &["no axis Z"]);
     }
 }

@@ -63,9 +63,7 @@ impl TiffDirectories {
         let mut next = first;
         while next != 0 {
             if !seen.insert(next) {
-                return Err(damaged(
-                    "its directories form a loop; the file is damaged".to_owned(),
-                ));
+                return Err(damaged("its directories form a loop; the file is damaged".to_owned()));
             }
             self.offsets.push(next);
             (_, next) = self.directory_and_next(self.offsets.len() - 1)?;
@@ -111,11 +109,7 @@ impl TiffDirectories {
                 tag: self.number(&entry[..2]) as u16,
                 kind,
                 count,
-                at: if is_inside {
-                    inside
-                } else {
-                    self.number(value)
-                },
+                at: if is_inside { inside } else { self.number(value) },
             }
         });
         Ok((Directory(entries.collect()), self.number(next)))
@@ -177,9 +171,7 @@ impl TiffDirectories {
 
     fn value_bytes(&self, entry: &Entry) -> Result<Vec<u8>, FrameError> {
         let n_bytes = entry.count.saturating_mul(element_bytes(entry.kind));
-        self.bytes(entry.at, n_bytes, || {
-            format!("the values of tag {}", entry.tag)
-        })
+        self.bytes(entry.at, n_bytes, || format!("the values of tag {}", entry.tag))
     }
 
     fn bytes(&self, at: u64, n: u64, what: impl FnOnce() -> String) -> Result<Vec<u8>, FrameError> {
@@ -198,17 +190,11 @@ impl TiffDirectories {
     ) -> Result<(), FrameError> {
         let end = at.saturating_add(n);
         if end > self.n_bytes {
-            return Err(FrameError::CutOff {
-                what: what(),
-                end_bytes: end,
-                n_bytes: self.n_bytes,
-            });
+            return Err(FrameError::CutOff { what: what(), end_bytes: end, n_bytes: self.n_bytes });
         }
         let start = bytes.len();
         bytes.resize(start + n as usize, 0);
-        self.file
-            .read_exact_at(&mut bytes[start..], at)
-            .map_err(FrameError::of_io)
+        self.file.read_exact_at(&mut bytes[start..], at).map_err(FrameError::of_io)
     }
 
     fn number(&self, bytes: &[u8]) -> u64 {

@@ -26,11 +26,7 @@ impl TiffFile {
         guarded(|| {
             let directories = TiffDirectories::open(path)?;
             let (n_pages, stack) = stack_of(&directories)?;
-            Ok(TiffFile {
-                directories,
-                n_pages,
-                stack,
-            })
+            Ok(TiffFile { directories, n_pages, stack })
         })
     }
 
@@ -67,17 +63,12 @@ impl TiffFile {
                 _ if page.n_samples == 1 => 0,
                 Some(sample) if sample < page.n_samples => sample,
                 _ => {
-                    return Err(FrameError::NotGrey {
-                        what: page.colour_name(),
-                    });
+                    return Err(FrameError::NotGrey { what: page.colour_name() });
                 }
             };
             let mut builder = builder(page.shape)?;
             page.read(sample, &mut builder)?;
-            Ok(LiveFrame {
-                um_per_px: self.header_of(&page).um_per_px,
-                ..builder.finish()?
-            })
+            Ok(LiveFrame { um_per_px: self.header_of(&page).um_per_px, ..builder.finish()? })
         })
     }
 
@@ -94,10 +85,9 @@ impl TiffFile {
             return TiffPage::of(file, &file.directory(number)?, number);
         }
         let first = TiffPage::of(file, &file.directory(0)?, 0)?;
-        first.behind(number).ok_or(FrameError::NoSuchPage {
-            page: number.to_string(),
-            n_pages: file.n(),
-        })
+        first
+            .behind(number)
+            .ok_or(FrameError::NoSuchPage { page: number.to_string(), n_pages: file.n() })
     }
 
     fn number(&self, page: Option<&str>, choice: &AxisChoice) -> Result<usize, FrameError> {
@@ -105,9 +95,7 @@ impl TiffFile {
             None if self.n_pages == 1 => Ok(0),
             None => match self.frames(choice)?.as_slice() {
                 [only] => Ok(*only),
-                frames => Err(FrameError::WhichPage {
-                    n_pages: frames.len(),
-                }),
+                frames => Err(FrameError::WhichPage { n_pages: frames.len() }),
             },
             Some(text) => {
                 let number = text.parse().ok().filter(|&n: &usize| n < self.n_pages);
@@ -170,12 +158,7 @@ fn stack_of(
                 );
                 (1, Err(fault(advice)))
             }
-            None => (
-                1,
-                Err(fault(
-                    "the file has 1 page; copy or write it again".to_owned(),
-                )),
-            ),
+            None => (1, Err(fault("the file has 1 page; copy or write it again".to_owned()))),
         });
     }
     let advice = if n_images > n {

@@ -49,17 +49,9 @@ pub(super) fn metadata(first: &FirstPage<'_>) -> Result<Option<StackMetadata>, S
 fn of_imagej(text: &str, first: &FirstPage<'_>) -> StackMetadata {
     let value = |key: &str| {
         let lines = text.lines().filter_map(|line| line.split_once('='));
-        lines
-            .filter(|(name, _)| name.trim() == key)
-            .map(|(_, value)| value.trim())
-            .next()
+        lines.filter(|(name, _)| name.trim() == key).map(|(_, value)| value.trim()).next()
     };
-    let count = |key: &str| {
-        value(key)
-            .and_then(|n| n.parse::<usize>().ok())
-            .unwrap_or(1)
-            .max(1)
-    };
+    let count = |key: &str| value(key).and_then(|n| n.parse::<usize>().ok()).unwrap_or(1).max(1);
     let source = "ImageJ's metadata";
     let mut channels = count("channels");
     if channels == first.n_samples
@@ -68,21 +60,11 @@ fn of_imagej(text: &str, first: &FirstPage<'_>) -> StackMetadata {
         // The channels are the samples of each page.
         channels = 1;
     }
-    let axes = [("frames", 'T'), ("slices", 'Z')].map(|(key, name)| Axis {
-        name: Some(name),
-        n: count(key),
-    });
+    let axes = [("frames", 'T'), ("slices", 'Z')]
+        .map(|(key, name)| Axis { name: Some(name), n: count(key) });
     let mut axes = StackAxes {
         source,
-        axes: [
-            axes[0],
-            axes[1],
-            Axis {
-                name: Some('C'),
-                n: channels,
-            },
-        ]
-        .into(),
+        axes: [axes[0], axes[1], Axis { name: Some('C'), n: channels }].into(),
     };
     if axes.n_images() == Some(1) {
         axes = StackAxes::sequence(source, count("images").max(first.n_pages));
@@ -92,15 +74,8 @@ fn of_imagej(text: &str, first: &FirstPage<'_>) -> StackMetadata {
         Some(um_of(unit)? / per_unit?)
     };
     let [down, across] = first.resolution;
-    let um_per_px = um("yunit", down)
-        .zip(um("unit", across))
-        .map(|(y, x)| [y, x]);
-    StackMetadata {
-        axes,
-        page_by_image: None,
-        um_per_px,
-        may_be_dense: true,
-    }
+    let um_per_px = um("yunit", down).zip(um("unit", across)).map(|(y, x)| [y, x]);
+    StackMetadata { axes, page_by_image: None, um_per_px, may_be_dense: true }
 }
 
 /// `{"shape": [5, 64, 64], "axes": "TYX"}`, of the first array in the file.
@@ -128,10 +103,7 @@ fn of_tifffile(text: &str, first: &FirstPage<'_>) -> Option<StackMetadata> {
             .filter(|name| names.len() == shape.len() && !matches!(name, 'I' | 'Q')),
         n: *n,
     });
-    let axes = StackAxes {
-        source: "tifffile's metadata",
-        axes: axes.collect(),
-    };
+    let axes = StackAxes { source: "tifffile's metadata", axes: axes.collect() };
     // Pages that were written one by one have a description each.
     let is_one_by_one = axes.n_images() == Some(1) && first.n_pages > 1;
     (!is_one_by_one).then(|| StackMetadata {
@@ -158,37 +130,20 @@ fn of_ome(text: &str, first: &FirstPage<'_>) -> Result<Option<StackMetadata>, St
         return Ok(None);
     };
     let size = |name: char| -> usize {
-        let size = pixels
-            .get(&format!("Size{name}"))
-            .and_then(|n| n.parse().ok())
-            .unwrap_or(1);
+        let size = pixels.get(&format!("Size{name}")).and_then(|n| n.parse().ok()).unwrap_or(1);
         match name {
             'C' if size % first.n_samples == 0 => size / first.n_samples,
             _ => size,
         }
     };
     let order = pixels.get("DimensionOrder").unwrap_or("XYCZT");
-    let slow_first: Vec<char> = order
-        .chars()
-        .rev()
-        .filter(|name| "TZC".contains(*name))
-        .collect();
-    let axes = slow_first.iter().map(|name| Axis {
-        name: Some(*name),
-        n: size(*name),
-    });
-    let axes = StackAxes {
-        source: "OME-XML",
-        axes: axes.collect(),
-    };
+    let slow_first: Vec<char> = order.chars().rev().filter(|name| "TZC".contains(*name)).collect();
+    let axes = slow_first.iter().map(|name| Axis { name: Some(*name), n: size(*name) });
+    let axes = StackAxes { source: "OME-XML", axes: axes.collect() };
     let um = |axis: &str| {
         let value: f64 = pixels.get(&format!("PhysicalSize{axis}"))?.parse().ok()?;
-        let unit = pixels
-            .get(&format!("PhysicalSize{axis}Unit"))
-            .unwrap_or("µm");
-        um_of(unit)
-            .map(|um| um * value)
-            .filter(|um| *um > 0.0 && um.is_finite())
+        let unit = pixels.get(&format!("PhysicalSize{axis}Unit")).unwrap_or("µm");
+        um_of(unit).map(|um| um * value).filter(|um| *um > 0.0 && um.is_finite())
     };
     let n_planes = axes.n_images().unwrap_or(usize::MAX);
     let page_by_image = match n_planes <= first.n_pages {
@@ -210,20 +165,14 @@ fn ome_pages(
     axes: &StackAxes,
     n_planes: usize,
 ) -> Result<Option<Vec<usize>>, StackFault> {
-    let own_uuid = elements
-        .iter()
-        .find(|element| element.name == "OME")
-        .and_then(|ome| ome.get("UUID"));
+    let own_uuid =
+        elements.iter().find(|element| element.name == "OME").and_then(|ome| ome.get("UUID"));
     let mut pages: Vec<Option<usize>> = vec![None; n_planes];
     let mut has_any = false;
-    for (place, data) in elements
-        .iter()
-        .enumerate()
-        .filter(|(_, element)| element.name == "TiffData")
+    for (place, data) in
+        elements.iter().enumerate().filter(|(_, element)| element.name == "TiffData")
     {
-        let inside = elements
-            .get(place + 1)
-            .filter(|element| element.name == "UUID");
+        let inside = elements.get(place + 1).filter(|element| element.name == "UUID");
         if let (Some(uuid), Some(own)) = (inside, own_uuid)
             && uuid.text.trim() != own
         {
@@ -240,10 +189,7 @@ fn ome_pages(
         let first_page = number("IFD");
         let n = number("PlaneCount").unwrap_or(if first_page.is_some() { 1 } else { n_planes });
         let start = axes.axes.iter().fold(0usize, |plane, axis| {
-            let along = axis
-                .name
-                .and_then(|name| number(&format!("First{name}")))
-                .unwrap_or(0);
+            let along = axis.name.and_then(|name| number(&format!("First{name}"))).unwrap_or(0);
             plane.saturating_mul(axis.n).saturating_add(along)
         });
         for k in 0..n.min(n_planes) {
@@ -309,14 +255,9 @@ fn xml_elements(text: &str) -> Vec<XmlElement> {
             continue;
         }
         let is_element = rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        let name_end = rest
-            .find(|c: char| c.is_whitespace() || c == '>' || c == '/')
-            .unwrap_or(rest.len());
-        let name = rest[..name_end]
-            .rsplit(':')
-            .next()
-            .unwrap_or_default()
-            .to_owned();
+        let name_end =
+            rest.find(|c: char| c.is_whitespace() || c == '>' || c == '/').unwrap_or(rest.len());
+        let name = rest[..name_end].rsplit(':').next().unwrap_or_default().to_owned();
         if !is_element {
             continue;
         }
@@ -324,9 +265,8 @@ fn xml_elements(text: &str) -> Vec<XmlElement> {
         let mut attributes = Vec::new();
         loop {
             rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == '/');
-            let Some((key, after)) = rest
-                .split_once('=')
-                .filter(|(key, _)| !key.contains(['>', '<']))
+            let Some((key, after)) =
+                rest.split_once('=').filter(|(key, _)| !key.contains(['>', '<']))
             else {
                 break;
             };
@@ -345,11 +285,7 @@ fn xml_elements(text: &str) -> Vec<XmlElement> {
         };
         rest = after;
         let text = unescaped(&rest[..rest.find('<').unwrap_or(rest.len())]);
-        elements.push(XmlElement {
-            name,
-            attributes,
-            text,
-        });
+        elements.push(XmlElement { name, attributes, text });
     }
     elements
 }
@@ -406,8 +342,7 @@ mod tests {
 
     fn sizes(stack: &StackMetadata) -> String {
         let axes = stack.axes.axes.iter().filter(|axis| axis.n > 1);
-        axes.map(|axis| format!("{}{}", axis.name.unwrap_or('?'), axis.n))
-            .collect()
+        axes.map(|axis| format!("{}{}", axis.name.unwrap_or('?'), axis.n)).collect()
     }
 
     #[test]
@@ -417,18 +352,13 @@ mod tests {
         }
         assert_eq!(um_of("nm"), Some(1e-3));
         assert_eq!(um_of("pixel"), None);
-        assert_eq!(
-            unescaped("&#181;m &#xB5;m a&amp;b &x; &"),
-            "µm µm a&b &x; &"
-        );
+        assert_eq!(unescaped("&#181;m &#xB5;m a&amp;b &x; &"), "µm µm a&b &x; &");
     }
 
     #[test]
     fn lines_of_imagej() {
-        let stack = of(
-            "ImageJ=1.54f\nimages=12\nchannels=2\nslices=3\nframes=2\nunit=\\u00B5m\n",
-            12,
-        );
+        let stack =
+            of("ImageJ=1.54f\nimages=12\nchannels=2\nslices=3\nframes=2\nunit=\\u00B5m\n", 12);
         assert_eq!(sizes(&stack), "T2Z3C2");
         assert_eq!(stack.um_per_px, Some([0.5, 0.5]));
         let stack = of("ImageJ=1.54f\nimages=7\nunit=pixel\n", 7);
@@ -438,14 +368,8 @@ mod tests {
     #[test]
     fn shapes_of_tifffile() {
         assert_eq!(sizes(&of("{\"shape\": [5, 64, 32]}", 5)), "?5");
-        assert_eq!(
-            sizes(&of("{\"shape\": [5, 2, 64, 32], \"axes\": \"TCYX\"}", 10)),
-            "T5C2"
-        );
-        assert_eq!(
-            sizes(&of("{\"shape\": [5, 2, 64, 32], \"axes\": \"QIYX\"}", 10)),
-            "?5?2"
-        );
+        assert_eq!(sizes(&of("{\"shape\": [5, 2, 64, 32], \"axes\": \"TCYX\"}", 10)), "T5C2");
+        assert_eq!(sizes(&of("{\"shape\": [5, 2, 64, 32], \"axes\": \"QIYX\"}", 10)), "?5?2");
     }
 
     #[test]
@@ -470,10 +394,7 @@ mod tests {
             })
             .collect();
         // Channels change fastest in the file, slowest in the declared order.
-        assert_eq!(
-            of(&ome(&planes), 6).page_by_image,
-            Some(vec![0, 2, 4, 1, 3, 5])
-        );
+        assert_eq!(of(&ome(&planes), 6).page_by_image, Some(vec![0, 2, 4, 1, 3, 5]));
         let first = FirstPage {
             description: &ome(&planes.replace(">u1<", ">u2<")),
             shape: [64, 32],
@@ -482,11 +403,6 @@ mod tests {
             n_pages: 6,
             resolution: [None, None],
         };
-        assert!(
-            metadata(&first)
-                .unwrap_err()
-                .to_string()
-                .contains("several files")
-        );
+        assert!(metadata(&first).unwrap_err().to_string().contains("several files"));
     }
 }

@@ -86,10 +86,8 @@ impl<'a> TiffPage<'a> {
             Some(px) => Err(damaged(format!("page {number}: its {name} is {px} pixels"))),
             None => Err(damaged(format!("page {number} does not say its {name}"))),
         };
-        let shape = Shape::new(
-            side(tag::IMAGE_LENGTH, "height")?,
-            side(tag::IMAGE_WIDTH, "width")?,
-        );
+        let shape =
+            Shape::new(side(tag::IMAGE_LENGTH, "height")?, side(tag::IMAGE_WIDTH, "width")?);
         if shape.h_px == 0 || shape.w_px == 0 {
             return Err(FrameError::NoPixels { shape });
         }
@@ -99,9 +97,7 @@ impl<'a> TiffPage<'a> {
         let bits = file.integers(directory, tag::BITS_PER_SAMPLE)?;
         let bits = bits.filter(|all| !all.is_empty()).unwrap_or(vec![1]);
         if bits.iter().any(|n| *n != bits[0]) {
-            return Err(unsupported(&format!(
-                "has samples of different depths ({bits:?} bits)"
-            )));
+            return Err(unsupported(&format!("has samples of different depths ({bits:?} bits)")));
         }
         let is_tiled = directory.has(tag::TILE_WIDTH);
         let chunk = if is_tiled {
@@ -160,10 +156,7 @@ impl<'a> TiffPage<'a> {
                 .windows(2)
                 .zip(&self.counts)
                 .all(|(two, n)| two[0].checked_add(*n) == Some(two[1]));
-        let n_bytes = self
-            .counts
-            .iter()
-            .fold(0u64, |sum, n| sum.saturating_add(*n));
+        let n_bytes = self.counts.iter().fold(0u64, |sum, n| sum.saturating_add(*n));
         for offset in &mut self.offsets {
             *offset = offset.saturating_add(n_bytes.saturating_mul(n as u64));
         }
@@ -180,9 +173,7 @@ impl<'a> TiffPage<'a> {
     /// Checks that the page is of a kind that can be read and not larger than its bytes allow.
     fn check(&self) -> Result<(), FrameError> {
         if self.photometric == 6 {
-            return Err(FrameError::NotGrey {
-                what: "a colour image (YCbCr)".to_owned(),
-            });
+            return Err(FrameError::NotGrey { what: "a colour image (YCbCr)".to_owned() });
         }
         let is_whole = matches!(self.n_bits, 8 | 16 | 32 | 64);
         let format = match self.format {
@@ -205,10 +196,7 @@ impl<'a> TiffPage<'a> {
                 1 => "",
                 _ => " with a predictor",
             };
-            return Err(unsupported(&format!(
-                "holds {format} of {} bits{how}",
-                self.n_bits
-            )));
+            return Err(unsupported(&format!("holds {format} of {} bits{how}", self.n_bits)));
         }
         let n_planes = if self.is_planar { self.n_samples } else { 1 };
         let n_chunks = (self.shape.h_px.div_ceil(self.chunk.h_px))
@@ -222,10 +210,7 @@ impl<'a> TiffPage<'a> {
                 self.number
             )));
         }
-        let n_bytes = self
-            .counts
-            .iter()
-            .fold(0u64, |sum, &n| sum.saturating_add(n));
+        let n_bytes = self.counts.iter().fold(0u64, |sum, &n| sum.saturating_add(n));
         let n_bytes = n_bytes.min(self.file.n_bytes());
         let declared = self.shape.h_px as u128
             * self.shape.w_px as u128
@@ -233,10 +218,7 @@ impl<'a> TiffPage<'a> {
             * u128::from(self.n_bits)
             / 8;
         if declared > u128::from(n_bytes) * u128::from(self.inflation_max()) {
-            return Err(FrameError::ImpossibleSize {
-                shape: self.shape,
-                n_bytes,
-            });
+            return Err(FrameError::ImpossibleSize { shape: self.shape, n_bytes });
         }
         Ok(())
     }
@@ -254,20 +236,12 @@ impl<'a> TiffPage<'a> {
     pub(super) fn read(&self, sample: usize, builder: &mut LiveBuilder) -> Result<(), FrameError> {
         let across = self.shape.w_px.div_ceil(self.chunk.w_px);
         let down = self.shape.h_px.div_ceil(self.chunk.h_px);
-        let first = if self.is_planar {
-            sample * across * down
-        } else {
-            0
-        };
+        let first = if self.is_planar { sample * across * down } else { 0 };
         let mut band: Vec<f64> = Vec::new();
         for y in 0..down {
             let n_rows = self.chunk.h_px.min(self.shape.h_px - y * self.chunk.h_px);
             // A tile is stored with all its rows, a strip without those below the image.
-            let stored = if self.is_tiled {
-                self.chunk.h_px
-            } else {
-                n_rows
-            };
+            let stored = if self.is_tiled { self.chunk.h_px } else { n_rows };
             if !self.is_tiled {
                 match self.chunk_numbers(first + y, stored, sample)? {
                     Some(strip) => builder.push(&strip),
@@ -354,11 +328,7 @@ impl<'a> TiffPage<'a> {
         let tables_bytes = self.jpeg_tables.len() as u64;
         let n_entries = 11 + u64::from(tables_bytes > 0);
         let tables_at = 8 + 2 + 12 * n_entries + 4;
-        let format = if n_bits == self.n_bits {
-            self.format
-        } else {
-            1
-        };
+        let format = if n_bits == self.n_bits { self.format } else { 1 };
         let mut entries = vec![
             (tag::IMAGE_WIDTH, LONG, w_px),
             (tag::IMAGE_LENGTH, LONG, n_rows as u64),
@@ -370,11 +340,7 @@ impl<'a> TiffPage<'a> {
             (tag::ROWS_PER_STRIP, LONG, n_rows as u64),
             (tag::STRIP_BYTE_COUNTS, LONG, self.counts[place]),
             (tag::PREDICTOR, SHORT, self.predictor),
-            (
-                tag::SAMPLE_FORMAT,
-                SHORT,
-                if format == 4 { 1 } else { format },
-            ),
+            (tag::SAMPLE_FORMAT, SHORT, if format == 4 { 1 } else { format }),
         ];
         if tables_bytes > 0 {
             entries.push((tag::JPEG_TABLES, 7, tables_at));
@@ -408,11 +374,10 @@ impl<'a> TiffPage<'a> {
         bytes.extend(long(0));
         bytes.extend(&self.jpeg_tables);
         let start = bytes.len();
-        self.file
-            .append(self.offsets[place], self.counts[place], &mut bytes, || {
-                let what = if self.is_tiled { "tile" } else { "strip" };
-                format!("{what} {place} of page {}", self.number)
-            })?;
+        self.file.append(self.offsets[place], self.counts[place], &mut bytes, || {
+            let what = if self.is_tiled { "tile" } else { "strip" };
+            format!("{what} {place} of page {}", self.number)
+        })?;
         if self.is_bit_reversed && self.compression != JPEG {
             for byte in &mut bytes[start..] {
                 *byte = byte.reverse_bits();
@@ -424,9 +389,8 @@ impl<'a> TiffPage<'a> {
     /// The bytes of a decoded strip or tile; `None` if there are too many for any memory.
     fn chunk_bytes(&self) -> Option<u64> {
         let n_inside = if self.is_planar { 1 } else { self.n_samples };
-        let row_bits = (self.chunk.w_px as u64)
-            .checked_mul(n_inside as u64)?
-            .checked_mul(self.n_bits)?;
+        let row_bits =
+            (self.chunk.w_px as u64).checked_mul(n_inside as u64)?.checked_mul(self.n_bits)?;
         row_bits.div_ceil(8).checked_mul(self.chunk.h_px as u64)
     }
 
@@ -451,10 +415,7 @@ impl<'a> TiffPage<'a> {
         match error {
             TiffError::UnsupportedError(
                 tiff::TiffUnsupportedError::UnsupportedCompressionMethod(_),
-            ) => unsupported(&format!(
-                "is compressed by {}",
-                compression_name(self.compression)
-            )),
+            ) => unsupported(&format!("is compressed by {}", compression_name(self.compression))),
             TiffError::UnsupportedError(error) => unsupported(&format!("is unusual: {error}")),
             TiffError::FormatError(TiffFormatError::UnknownPredictor(n)) => {
                 unsupported(&format!("was written with the unknown predictor {n}"))
@@ -462,10 +423,7 @@ impl<'a> TiffPage<'a> {
             TiffError::LimitsExceeded | TiffError::IntSizeError => {
                 FrameError::OutOfMemory { shape: self.shape }
             }
-            error => damaged(format!(
-                "{what} {place} of page {} is damaged: {error}",
-                self.number
-            )),
+            error => damaged(format!("{what} {place} of page {} is damaged: {error}", self.number)),
         }
     }
 }
@@ -516,9 +474,8 @@ fn unpacked(
     let n_values = row.len() * 8 / n_bits;
     (sample..n_values).step_by(n_inside).map(move |place| {
         let bits = place * n_bits..(place + 1) * n_bits;
-        let value = bits.fold(0u32, |value, bit| {
-            value << 1 | u32::from(row[bit / 8] >> (7 - bit % 8) & 1)
-        });
+        let value =
+            bits.fold(0u32, |value, bit| value << 1 | u32::from(row[bit / 8] >> (7 - bit % 8) & 1));
         f64::from(value)
     })
 }
@@ -543,7 +500,5 @@ fn compression_name(method: u64) -> String {
 }
 
 fn unsupported(what: &str) -> FrameError {
-    FrameError::Unsupported {
-        what: what.to_owned(),
-    }
+    FrameError::Unsupported { what: what.to_owned() }
 }

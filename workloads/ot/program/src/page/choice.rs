@@ -48,12 +48,8 @@ pub(super) fn shown(
             }
         }
     }
-    let rest: Vec<u64> = failed
-        .iter()
-        .chain(solved)
-        .copied()
-        .filter(|row| !shown.contains(row))
-        .collect();
+    let rest: Vec<u64> =
+        failed.iter().chain(solved).copied().filter(|row| !shown.contains(row)).collect();
     let mut rest_sorted = rest;
     rest_sorted.sort_unstable();
     let n_rest = room(&shown).min(rest_sorted.len());

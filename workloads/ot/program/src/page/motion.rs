@@ -41,11 +41,7 @@ pub(super) fn figures(run: &Path) -> Result<Value, FolderError> {
         for (values, name) in columns.iter_mut().zip(NAMES) {
             let numbers = numbers(batch, name)?;
             let value = |at: &usize| {
-                if numbers.is_null(*at) {
-                    f64::NAN
-                } else {
-                    numbers.value(*at)
-                }
+                if numbers.is_null(*at) { f64::NAN } else { numbers.value(*at) }
             };
             values.extend(places.iter().map(value));
         }

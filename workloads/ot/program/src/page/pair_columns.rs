@@ -44,13 +44,8 @@ const NUMBERS: [&str; 17] = [
 /// One more figure: the last of those in µm.
 const MAX_UM: &str = "displacement_max_um";
 /// Figures whose highest values are always shown when a table is too long to be shown whole.
-const KEYS: [&str; 5] = [
-    "cost_px2",
-    "displacement_max_px",
-    "residual",
-    "mass_created",
-    "mass_destroyed",
-];
+const KEYS: [&str; 5] =
+    ["cost_px2", "displacement_max_px", "residual", "mass_created", "mass_destroyed"];
 /// The most carried columns that a table on a page has room for.
 const N_CARRIED_MAX: usize = 12;
 /// The most characters of a text from the input; longer texts are cut.
@@ -93,14 +88,9 @@ impl PairColumns {
         let has =
             |row: &&u64| solved.binary_search(row).is_ok() || failed.binary_search(row).is_ok();
         let must: Vec<u64> = must.iter().filter(has).copied().collect();
-        let rows: Vec<u64> = shown(n_max, &must, &failed, &solved, &keys)
-            .into_iter()
-            .collect();
-        let place_by_row: HashMap<u64, usize> = rows
-            .iter()
-            .enumerate()
-            .map(|(at, row)| (*row, at))
-            .collect();
+        let rows: Vec<u64> = shown(n_max, &must, &failed, &solved, &keys).into_iter().collect();
+        let place_by_row: HashMap<u64, usize> =
+            rows.iter().enumerate().map(|(at, row)| (*row, at)).collect();
         let n = rows.len();
         let mut columns = PairColumns {
             n_rows: (solved.len() + failed.len()) as u64,
@@ -162,21 +152,15 @@ impl PairColumns {
         run: &Path,
         place_by_row: &HashMap<u64, usize>,
     ) -> Result<(), FolderError> {
-        let carried: Vec<String> = self
-            .carried
-            .iter()
-            .map(|column| column.name.clone())
-            .collect();
+        let carried: Vec<String> = self.carried.iter().map(|column| column.name.clone()).collect();
         let mut names = vec!["row", "pair_id", "status", MAX_UM];
         names.extend(NUMBERS);
         names.extend(carried.iter().map(String::as_str));
         let table = TableReader::open(&run.join(TABLE))?.columns(&names);
         table.for_each(|batch| {
             let places = places(batch, place_by_row)?;
-            let (ids, statuses) = (
-                string_column(batch, "pair_id")?,
-                string_column(batch, "status")?,
-            );
+            let (ids, statuses) =
+                (string_column(batch, "pair_id")?, string_column(batch, "status")?);
             for &(from, to) in &places {
                 self.ids[to] = Value::from(ids.value(from));
                 self.statuses[to] = Value::from(statuses.value(from));
@@ -250,10 +234,7 @@ impl Failures {
         let table = TableReader::open(&run.join(FAILURES))?.columns(&["row", "id", "message"]);
         table.for_each(|batch| {
             let rows = number_column::<UInt64Type>(batch, "row")?;
-            let (ids, messages) = (
-                string_column(batch, "id")?,
-                string_column(batch, "message")?,
-            );
+            let (ids, messages) = (string_column(batch, "id")?, string_column(batch, "message")?);
             for at in 0..batch.num_rows() {
                 let message = shortened(messages.value(at).to_owned());
                 let named = (ids.value(at).to_owned(), message);
@@ -305,9 +286,7 @@ fn places(
 ) -> Result<Vec<(usize, usize)>, String> {
     let rows = number_column::<UInt64Type>(batch, "row")?;
     let rows = rows.values().iter().enumerate();
-    Ok(rows
-        .filter_map(|(from, row)| Some((from, *place_by_row.get(row)?)))
-        .collect())
+    Ok(rows.filter_map(|(from, row)| Some((from, *place_by_row.get(row)?))).collect())
 }
 
 /// A column of any numeric type, as f64.

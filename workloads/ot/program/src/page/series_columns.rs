@@ -77,16 +77,8 @@ mod tests {
     fn columns_are_known_by_their_names() {
         let null = || Value::Null;
         check(&[], null(), null());
-        check(
-            &[("series", false), ("time", true)],
-            "series".into(),
-            "time".into(),
-        );
-        check(
-            &[("T", true), ("Embryo", true)],
-            "Embryo".into(),
-            "T".into(),
-        );
+        check(&[("series", false), ("time", true)], "series".into(), "time".into());
+        check(&[("T", true), ("Embryo", true)], "Embryo".into(), "T".into());
         check(&[("frame", true), ("time", true)], null(), "time".into());
         // A time in text form cannot be drawn on an axis.
         check(&[("time", false), ("frame", true)], null(), "frame".into());

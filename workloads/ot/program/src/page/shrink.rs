@@ -17,12 +17,7 @@ impl Cells {
     pub(super) fn of(map: &[f64], w_px: usize, side: usize) -> Cells {
         let (h_px, w) = (map.len() / w_px.max(1), w_px.div_ceil(side));
         let h = h_px.div_ceil(side);
-        let mut cells = Cells {
-            h,
-            w,
-            sums: vec![0.0; h * w],
-            counts: vec![0; h * w],
-        };
+        let mut cells = Cells { h, w, sums: vec![0.0; h * w], counts: vec![0; h * w] };
         for (y, row) in map.chunks_exact(w_px.max(1)).enumerate() {
             let first = y / side * w;
             for (x, some) in row.chunks(side).enumerate() {
@@ -63,11 +58,7 @@ pub(super) fn unsigned(values: &[f64], share: f64) -> Bytes {
         true => 0,
         false => 1 + (v / full * 254.0).clamp(0.0, 254.0).round() as u8,
     };
-    Bytes {
-        bytes: values.iter().map(byte).collect(),
-        full,
-        max,
-    }
+    Bytes { bytes: values.iter().map(byte).collect(), full, max }
 }
 
 /// Encodes values of both signs: byte 0 means no value, 1 is −full, 128 zero, 255 full.
@@ -77,11 +68,7 @@ pub(super) fn signed(values: &[f64], share: f64) -> Bytes {
         true => 0,
         false => (128.0 + (v / full * 127.0).clamp(-127.0, 127.0)).round() as u8,
     };
-    Bytes {
-        bytes: values.iter().map(byte).collect(),
-        full,
-        max,
-    }
+    Bytes { bytes: values.iter().map(byte).collect(), full, max }
 }
 
 /// The absolute value that this share of the values does not exceed, and the largest absolute

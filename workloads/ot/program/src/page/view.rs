@@ -133,9 +133,9 @@ impl PairView {
             let live = values.map(|v| if v > 0.0 { v } else { f64::NAN });
             ViewMap::new(&unsigned(&live.collect::<Vec<_>>(), SHARE_FRAME))
         };
-        let shown = geometry.live.map_or([0; 4], |live| {
-            [live.y0_px, live.x0_px, live.shape.h_px, live.shape.w_px]
-        });
+        let shown = geometry
+            .live
+            .map_or([0; 4], |live| [live.y0_px, live.x0_px, live.shape.h_px, live.shape.w_px]);
         PairView {
             format: PairView::FORMAT,
             row,
@@ -223,12 +223,7 @@ impl Motion {
                 }
             }
         }
-        Motion {
-            h,
-            w,
-            sums,
-            histogram,
-        }
+        Motion { h, w, sums, histogram }
     }
 
     /// The mean speed of each cell; NaN off the source.
@@ -241,10 +236,7 @@ impl Motion {
     /// arrows, too.
     fn arrows(&self, cell_px: usize) -> Arrows {
         let step = self.h.max(self.w).div_ceil(N_ARROWS_MAX).max(1);
-        let mut arrows = Arrows {
-            step_px: step * cell_px,
-            ..Arrows::default()
-        };
+        let mut arrows = Arrows { step_px: step * cell_px, ..Arrows::default() };
         for y0 in (0..self.h).step_by(step) {
             for x0 in (0..self.w).step_by(step) {
                 let (mut sum, mut middle, mut n_all) = ([0.0; 2], [0.0; 2], 0);

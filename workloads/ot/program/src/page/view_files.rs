@@ -35,10 +35,7 @@ pub(crate) struct ViewTrouble {
 impl ViewFiles {
     /// Views in the run folder `run`; all shards share one folder of views.
     pub(crate) fn new(run: &Path) -> ViewFiles {
-        ViewFiles {
-            folder: run.join(FOLDER_NAME),
-            trouble: Arc::default(),
-        }
+        ViewFiles { folder: run.join(FOLDER_NAME), trouble: Arc::default() }
     }
 
     /// Makes the folder and removes views of these rows that an earlier process left. Views of
@@ -77,13 +74,11 @@ impl ViewFiles {
     /// and a view that a power failure damages is only missing from the page.
     pub(crate) fn write(&self, view: &PairView) {
         let path = self.folder.join(format!("{:06}.json", view.row));
-        let written = serde_json::to_vec(view)
-            .map_err(io::Error::other)
-            .and_then(|text| {
-                let mut file = AtomicFile::create(&path)?;
-                file.write_all(&text)?;
-                file.commit_unsynced()
-            });
+        let written = serde_json::to_vec(view).map_err(io::Error::other).and_then(|text| {
+            let mut file = AtomicFile::create(&path)?;
+            file.write_all(&text)?;
+            file.commit_unsynced()
+        });
         if let Err(error) = written {
             self.note(&error, 1);
         }
@@ -205,12 +200,7 @@ mod tests {
         let rows = RowNumbers::new(&Spans::of(vec![1, 5]));
         files.prepare(&rows).unwrap();
         let folder = run.path().join(FOLDER_NAME);
-        for name in [
-            "000001.json",
-            ".000005.json.7-1.tmp",
-            "000002.json",
-            "notes.txt",
-        ] {
+        for name in ["000001.json", ".000005.json.7-1.tmp", "000002.json", "notes.txt"] {
             fs::write(folder.join(name), "{}").unwrap();
         }
         files.prepare(&rows).unwrap();

@@ -28,15 +28,9 @@ impl CarriedColumn {
             let values = texts.iter().map(|text| float(text));
             (DataType::Float64, Arc::new(Float64Array::from_iter(values)))
         } else {
-            (
-                DataType::Utf8,
-                Arc::new(StringArray::from_iter_values(texts)),
-            )
+            (DataType::Utf8, Arc::new(StringArray::from_iter_values(texts)))
         };
-        CarriedColumn {
-            field: Field::new(name, data_type, true),
-            values,
-        }
+        CarriedColumn { field: Field::new(name, data_type, true), values }
     }
 }
 

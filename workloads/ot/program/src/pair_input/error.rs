@@ -177,11 +177,9 @@ impl PairInputError {
         |error| match error {
             TextTableError::Csv(source) => PairInputError::Csv { path, source },
             TextTableError::Parquet { message } => PairInputError::Parquet { path, message },
-            TextTableError::ColumnType { column, data_type } => PairInputError::ColumnType {
-                path,
-                column,
-                data_type,
-            },
+            TextTableError::ColumnType { column, data_type } => {
+                PairInputError::ColumnType { path, column, data_type }
+            }
         }
     }
 

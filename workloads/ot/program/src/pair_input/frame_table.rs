@@ -153,9 +153,7 @@ pub(super) fn pairs(
     notes.extend(steps.note(&collector.pairs, what));
     let mut carried = carried(path, table, choices, &rows)?;
     if let Some(column) = steps.column(rows.len())
-        && carried
-            .iter()
-            .all(|known| known.field.name() != column.field.name())
+        && carried.iter().all(|known| known.field.name() != column.field.name())
     {
         carried.push(column);
     }
@@ -181,26 +179,18 @@ fn frames(
     files: &FrameFiles,
 ) -> Result<Vec<TableFrame>, PairInputError> {
     if table.has(RLE_COLUMN) {
-        let masks = files.masks(path).map_err(|source| PairInputError::Frames {
-            path: path.to_owned(),
-            source,
-        })?;
+        let masks = files
+            .masks(path)
+            .map_err(|source| PairInputError::Frames { path: path.to_owned(), source })?;
         let frames = masks.masks().iter().map(|mask| TableFrame {
             name: mask.id.clone(),
-            frame: FrameRef {
-                path: path.to_owned(),
-                part: Some(mask.id.clone()),
-                label: None,
-            },
+            frame: FrameRef { path: path.to_owned(), part: Some(mask.id.clone()), label: None },
             um_per_px: mask.um_per_px,
         });
         return Ok(frames.collect());
     }
     let texts = |name: &str| table.texts(name).map_err(PairInputError::of_table(path));
-    let column = PATH_COLUMNS
-        .iter()
-        .find(|name| table.has(name))
-        .unwrap_or(&"path");
+    let column = PATH_COLUMNS.iter().find(|name| table.has(name)).unwrap_or(&"path");
     let paths = texts(column)?.unwrap_or_default();
     let widths = texts("um_per_px")?;
     let rows = table.rows().iter().enumerate();
@@ -243,38 +233,27 @@ impl Series {
             })?;
             Ok((name.clone(), texts))
         };
-        let group_by = choices
-            .group_by
-            .iter()
-            .flatten()
-            .filter(|name| *name != "none");
+        let group_by = choices.group_by.iter().flatten().filter(|name| *name != "none");
         let group_columns: Vec<_> = group_by.map(column).collect::<Result<_, _>>()?;
         let order_by = choices.order_by.as_ref().filter(|name| *name != "none");
         let order_column = order_by.map(column).transpose()?;
         let mut place_by_group: HashMap<String, usize> = HashMap::new();
-        let mut series = Series {
-            groups: Vec::new(),
-            unplaced: Vec::new(),
-            order_by: order_by.cloned(),
-        };
+        let mut series =
+            Series { groups: Vec::new(), unplaced: Vec::new(), order_by: order_by.cloned() };
         for at in 0..table.rows().len() {
             let mut needed = group_columns.iter().chain(&order_column);
             if let Some((name, _)) = needed.find(|(_, texts)| texts[at].trim().is_empty()) {
                 series.unplaced.push((at, name.clone()));
                 continue;
             }
-            let group: Vec<&str> = group_columns
-                .iter()
-                .map(|(_, texts)| texts[at].trim())
-                .collect();
+            let group: Vec<&str> =
+                group_columns.iter().map(|(_, texts)| texts[at].trim()).collect();
             let group = group.join("-");
             let place = *place_by_group.entry(group.clone()).or_insert_with(|| {
                 series.groups.push((group, Vec::new()));
                 series.groups.len() - 1
             });
-            let order = order_column
-                .as_ref()
-                .map(|(_, texts)| texts[at].trim().to_owned());
+            let order = order_column.as_ref().map(|(_, texts)| texts[at].trim().to_owned());
             series.groups[place].1.push(Placed { at, order });
         }
         if let Some((name, _)) = &order_column {
@@ -304,10 +283,7 @@ impl Series {
                 counting_numbers(&names.collect::<Vec<_>>())
             }
         };
-        self.groups
-            .iter()
-            .map(|(_, placed)| places(placed))
-            .collect()
+        self.groups.iter().map(|(_, placed)| places(placed)).collect()
     }
 }
 
@@ -357,9 +333,7 @@ fn carried(
     choices: &InputChoices,
     rows: &[[u64; 2]],
 ) -> Result<Vec<CarriedColumn>, PairInputError> {
-    let columns = table
-        .carried(&[RLE_COLUMN])
-        .map_err(PairInputError::of_table(path))?;
+    let columns = table.carried(&[RLE_COLUMN]).map_err(PairInputError::of_table(path))?;
     let side = |which: usize| UInt64Array::from_iter_values(rows.iter().map(|row| row[which]));
     let sides = [("src_", side(0)), ("tgt_", side(1))];
     let of = |column: &CarriedColumn, name: String, rows: &UInt64Array| CarriedColumn {
@@ -376,15 +350,8 @@ fn carried(
         .map(|column| of(column, column.field.name().clone(), &sides[0].1))
         .collect();
     for (prefix, rows) in &sides {
-        let names = columns
-            .iter()
-            .map(|column| format!("{prefix}{}", column.field.name()));
-        carried.extend(
-            columns
-                .iter()
-                .zip(names)
-                .map(|(column, name)| of(column, name, rows)),
-        );
+        let names = columns.iter().map(|column| format!("{prefix}{}", column.field.name()));
+        carried.extend(columns.iter().zip(names).map(|(column, name)| of(column, name, rows)));
     }
     Ok(carried)
 }

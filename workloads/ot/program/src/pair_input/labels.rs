@@ -18,21 +18,14 @@ type Labels = Option<BTreeSet<i64>>;
 /// A pair for every label that one of its frames has, ordered by label. A pair of which a frame
 /// cannot be read stays as it is, and fails with its reason.
 pub(super) fn by_label(path: &Path, input: PairInput) -> Result<PairInput, PairInputError> {
-    if input
-        .carried
-        .iter()
-        .any(|column| column.field.name() == "label")
-    {
+    if input.carried.iter().any(|column| column.field.name() == "label") {
         return Err(PairInputError::ReservedColumn {
             path: path.to_owned(),
             column: "label".to_owned(),
         });
     }
-    let labels: Vec<Labels> = input
-        .frames
-        .iter()
-        .map(|frame| labels_of(&input, frame))
-        .collect::<Result<_, _>>()?;
+    let labels: Vec<Labels> =
+        input.frames.iter().map(|frame| labels_of(&input, frame)).collect::<Result<_, _>>()?;
     let mut all: Vec<(Option<i64>, usize)> = Vec::new();
     for (at, pair) in input.pairs.iter().enumerate() {
         match (&labels[pair.source], &labels[pair.target]) {
@@ -43,19 +36,14 @@ pub(super) fn by_label(path: &Path, input: PairInput) -> Result<PairInput, PairI
         }
     }
     if all.is_empty() {
-        return Err(PairInputError::NoLabels {
-            path: path.to_owned(),
-        });
+        return Err(PairInputError::NoLabels { path: path.to_owned() });
     }
     all.sort_unstable();
     let mut collector = Collector::default();
     for (label, at) in &all {
         let pair = &input.pairs[*at];
         let mut frame = |number: usize| {
-            collector.frame(FrameRef {
-                label: *label,
-                ..input.frames[number].clone()
-            })
+            collector.frame(FrameRef { label: *label, ..input.frames[number].clone() })
         };
         let labelled = NamedPair {
             source: frame(pair.source),
@@ -78,21 +66,11 @@ pub(super) fn by_label(path: &Path, input: PairInput) -> Result<PairInput, PairI
         })
         .collect();
     carried.push(CarriedColumn {
-        field: measured(
-            "label",
-            DataType::Int64,
-            "the value of the pixels that are the mass",
-            "",
-        )
-        .with_nullable(true),
+        field: measured("label", DataType::Int64, "the value of the pixels that are the mass", "")
+            .with_nullable(true),
         values: Arc::new(Int64Array::from_iter(all.iter().map(|(label, _)| *label))),
     });
-    Ok(PairInput {
-        pairs: collector.pairs,
-        frames: collector.frames,
-        carried,
-        ..input
-    })
+    Ok(PairInput { pairs: collector.pairs, frames: collector.frames, carried, ..input })
 }
 
 /// The values above zero of a frame; `None` if the frame cannot be read.
@@ -108,10 +86,7 @@ fn labels_of(input: &PairInput, frame: &FrameRef) -> Result<Labels, PairInputErr
             continue;
         }
         if value.fract() != 0.0 || value > (1u64 << 53) as f64 {
-            return Err(PairInputError::NotALabel {
-                frame: frame.to_string(),
-                value,
-            });
+            return Err(PairInputError::NotALabel { frame: frame.to_string(), value });
         }
         last = value;
         labels.insert(value as i64);

@@ -20,15 +20,10 @@ pub fn natural_order(a: &str, b: &str) -> Ordering {
         if first_a.is_ascii_digit() && first_b.is_ascii_digit() {
             let (number_a, after_a) = split_digits(rest_a);
             let (number_b, after_b) = split_digits(rest_b);
-            let (short_a, short_b) = (
-                number_a.trim_start_matches('0'),
-                number_b.trim_start_matches('0'),
-            );
+            let (short_a, short_b) =
+                (number_a.trim_start_matches('0'), number_b.trim_start_matches('0'));
             // Without leading zeros the longer number is larger; equal lengths compare as text.
-            let order = short_a
-                .len()
-                .cmp(&short_b.len())
-                .then_with(|| short_a.cmp(short_b));
+            let order = short_a.len().cmp(&short_b.len()).then_with(|| short_a.cmp(short_b));
             if order != Ordering::Equal {
                 return order;
             }
@@ -44,9 +39,7 @@ pub fn natural_order(a: &str, b: &str) -> Ordering {
 }
 
 fn split_digits(text: &str) -> (&str, &str) {
-    let end = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     text.split_at(end)
 }
 

@@ -13,10 +13,7 @@ pub(super) fn of_folder(
     step: usize,
     files: FrameFiles,
 ) -> Result<PairInput, PairInputError> {
-    let unreadable = |source| PairInputError::Read {
-        path: path.to_owned(),
-        source,
-    };
+    let unreadable = |source| PairInputError::Read { path: path.to_owned(), source };
     let mut names: Vec<String> = Vec::new();
     for entry in std::fs::read_dir(path).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
@@ -30,10 +27,7 @@ pub(super) fn of_folder(
     names.sort_by(|a, b| natural_order(a, b));
     let frames = names.iter().map(|name| {
         let stem = Path::new(name).file_stem().unwrap_or_default();
-        let frame = FrameRef {
-            path: path.join(name),
-            ..FrameRef::default()
-        };
+        let frame = FrameRef { path: path.join(name), ..FrameRef::default() };
         (stem.to_string_lossy().into_owned(), frame)
     });
     neighbours(path, step, frames, files)
@@ -45,18 +39,13 @@ pub(super) fn of_stack(
     step: usize,
     files: FrameFiles,
 ) -> Result<PairInput, PairInputError> {
-    let parts = files.series(path).map_err(|source| PairInputError::Frames {
-        path: path.to_owned(),
-        source,
-    });
+    let parts = files
+        .series(path)
+        .map_err(|source| PairInputError::Frames { path: path.to_owned(), source });
     let mut parts = parts?;
     parts.sort_by(|a, b| natural_order(a, b));
     let frames = parts.into_iter().map(|part| {
-        let frame = FrameRef {
-            path: path.to_owned(),
-            part: Some(part.clone()),
-            label: None,
-        };
+        let frame = FrameRef { path: path.to_owned(), part: Some(part.clone()), label: None };
         (part, frame)
     });
     neighbours(path, step, frames, files)
@@ -70,15 +59,10 @@ fn neighbours(
     files: FrameFiles,
 ) -> Result<PairInput, PairInputError> {
     let mut collector = Collector::default();
-    let frames: Vec<(String, usize)> = frames
-        .into_iter()
-        .map(|(name, frame)| (name, collector.frame(frame)))
-        .collect();
+    let frames: Vec<(String, usize)> =
+        frames.into_iter().map(|(name, frame)| (name, collector.frame(frame))).collect();
     if frames.len() <= step {
-        return Err(PairInputError::TooFewFrames {
-            path: path.to_owned(),
-            n_frames: frames.len(),
-        });
+        return Err(PairInputError::TooFewFrames { path: path.to_owned(), n_frames: frames.len() });
     }
     for (at, two) in frames.windows(step + 1).enumerate() {
         let ((source_name, source), (target_name, target)) = (&two[0], &two[step]);

@@ -30,10 +30,8 @@ impl Steps {
             let ascends = places.windows(2).all(|two| two[0] < two[1]);
             (ascends && places.iter().all(|place| place.is_finite())).then_some(places)
         };
-        let all: Vec<(usize, Option<Vec<f64>>)> = groups
-            .iter()
-            .map(|group| (group.len(), known(group)))
-            .collect();
+        let all: Vec<(usize, Option<Vec<f64>>)> =
+            groups.iter().map(|group| (group.len(), known(group))).collect();
         let one_step = all
             .iter()
             .filter_map(|(_, places)| places.as_ref())
@@ -110,10 +108,9 @@ pub(super) fn counting_numbers(names: &[&str]) -> Vec<Option<f64>> {
         }
     }
     match counting {
-        Some(at) if others.iter().all(|other| other.len() == first.len()) => parts
-            .iter()
-            .map(|parts| parts[at].parse::<u32>().ok().map(f64::from))
-            .collect(),
+        Some(at) if others.iter().all(|other| other.len() == first.len()) => {
+            parts.iter().map(|parts| parts[at].parse::<u32>().ok().map(f64::from)).collect()
+        }
         _ => unknown(),
     }
 }
@@ -143,11 +140,7 @@ mod tests {
                 .iter()
                 .map(|group| group.iter().map(|place| Some(*place)).collect())
                 .collect();
-            let steps: Vec<u64> = Steps::of(&groups, step)
-                .of_pairs
-                .into_iter()
-                .flatten()
-                .collect();
+            let steps: Vec<u64> = Steps::of(&groups, step).of_pairs.into_iter().flatten().collect();
             assert_eq!(steps, expected, "{groups:?}");
         };
         check(&[&[0.0, 1.0, 3.0]], 1, &[1, 2]);
@@ -165,10 +158,7 @@ mod tests {
         let check = |names: &[&str], expected: &[Option<f64>]| {
             assert_eq!(counting_numbers(names), expected, "{names:?}");
         };
-        check(
-            &["e1_t08", "e1_t09", "e1_t11"],
-            &[Some(8.0), Some(9.0), Some(11.0)],
-        );
+        check(&["e1_t08", "e1_t09", "e1_t11"], &[Some(8.0), Some(9.0), Some(11.0)]);
         check(&["0", "1", "3"], &[Some(0.0), Some(1.0), Some(3.0)]);
         check(&["e1_t8", "e2_t9"], &[None, None]);
         check(&["before", "after"], &[None, None]);

@@ -11,10 +11,7 @@ const NEEDED: [&str; 3] = ["pair_id", "src", "tgt"];
 
 /// Columns with the width of a pixel, of the source and of the target; the first that has a value
 /// counts.
-const UM_COLUMNS: [[&str; 2]; 2] = [
-    ["src_um_per_px", "um_per_px"],
-    ["tgt_um_per_px", "um_per_px"],
-];
+const UM_COLUMNS: [[&str; 2]; 2] = [["src_um_per_px", "um_per_px"], ["tgt_um_per_px", "um_per_px"]];
 
 /// The pairs of a table. A pair with an empty cell where a name or a frame is needed fails alone.
 pub(super) fn pairs(
@@ -51,9 +48,7 @@ pub(super) fn pairs(
         let width = |name: &str, own: &Option<Vec<String>>| {
             let first = own.as_ref().map(|texts| (name, texts[at].as_str()));
             let first = first.filter(|(_, text)| !text.trim().is_empty());
-            let second = any_um
-                .as_ref()
-                .map(|texts| ("um_per_px", texts[at].as_str()));
+            let second = any_um.as_ref().map(|texts| ("um_per_px", texts[at].as_str()));
             match first.or(second) {
                 Some((name, text)) => um_per_px(path, row, name, text),
                 None => Ok(None),
@@ -71,9 +66,7 @@ pub(super) fn pairs(
         };
         collector.pair(path, row, pair)?;
     }
-    let carried = table
-        .carried(&NEEDED)
-        .map_err(PairInputError::of_table(path))?;
+    let carried = table.carried(&NEEDED).map_err(PairInputError::of_table(path))?;
     Ok(collector.finish(folder, Some(path.to_owned()), carried, files))
 }
 

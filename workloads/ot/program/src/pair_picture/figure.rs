@@ -78,11 +78,7 @@ fn trimmed(text: &str) -> String {
 
 fn signed(text: String, value: f64) -> String {
     let is_zero = !text.contains(|c: char| ('1'..='9').contains(&c));
-    if value < 0.0 && !is_zero {
-        format!("−{text}")
-    } else {
-        text
-    }
+    if value < 0.0 && !is_zero { format!("−{text}") } else { text }
 }
 
 #[cfg(test)]

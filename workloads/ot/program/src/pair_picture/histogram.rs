@@ -10,11 +10,8 @@ const N_BINS: usize = 40;
 pub(super) fn draw(canvas: &mut Canvas, picture: &PairPicture<'_>, panel: Rect) {
     caption(canvas, panel, "Speed");
     let length = Length::of(picture.source);
-    let mut speeds: Vec<f64> = picture
-        .speeds_px()
-        .into_iter()
-        .map(|px| px * length.per_px)
-        .collect();
+    let mut speeds: Vec<f64> =
+        picture.speeds_px().into_iter().map(|px| px * length.per_px).collect();
     speeds.sort_unstable_by(f64::total_cmp);
     let Some(fastest) = speeds.last().copied() else {
         canvas.outline_rect(panel, 1.5, RULE);
@@ -38,12 +35,7 @@ pub(super) fn draw(canvas: &mut Canvas, picture: &PairPicture<'_>, panel: Rect) 
     let width = panel.w / N_BINS as f64;
     for (i, n) in counts.iter().enumerate() {
         let y = y_of(share(*n));
-        let bar = Rect::new(
-            panel.x + i as f64 * width + 1.0,
-            y,
-            width - 2.0,
-            panel.bottom() - y,
-        );
+        let bar = Rect::new(panel.x + i as f64 * width + 1.0, y, width - 2.0, panel.bottom() - y);
         canvas.fill_rect(bar, Color::WHITE.towards(SOURCE, 0.7));
     }
     canvas.fill_rect(Rect::new(panel.x, panel.bottom() - 1.0, panel.w, 2.0), INK);
@@ -81,12 +73,7 @@ fn axes(canvas: &mut Canvas, panel: Rect, end: f64, most: f64, (x_of, y_of): (Pl
     for speed in ticks(end, n_ticks) {
         let x = x_of(speed).round();
         canvas.fill_rect(Rect::new(x - 1.0, panel.bottom(), 2.0, 8.0), INK);
-        canvas.text(
-            (x, panel.bottom() + 32.0),
-            &figure(speed),
-            &style.centred(),
-            QUIET,
-        );
+        canvas.text((x, panel.bottom() + 32.0), &figure(speed), &style.centred(), QUIET);
     }
 }
 

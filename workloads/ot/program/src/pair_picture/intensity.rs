@@ -37,9 +37,7 @@ fn scale_bar(canvas: &mut Canvas, image: Rect, full: f64) {
     let style = Text::of_size(22.0);
     let bar = Rect::new(image.x, image.bottom() + 20.0, image.w.max(260.0), 14.0);
     let n = bar.w as usize;
-    canvas.image(bar, n, 1, |x, _| {
-        Color::WHITE.towards(INK, (x as f64 + 0.5) / n as f64)
-    });
+    canvas.image(bar, n, 1, |x, _| Color::WHITE.towards(INK, (x as f64 + 0.5) / n as f64));
     canvas.outline_rect(bar, 1.0, RULE);
     let y = bar.bottom() + 28.0;
     canvas.text((bar.x, y), "0", &style, QUIET);

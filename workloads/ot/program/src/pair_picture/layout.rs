@@ -94,31 +94,16 @@ fn whole(zoom: f64) -> f64 {
 fn view(source: &Frame, target: &Frame) -> PixelBox {
     let frame = source.shape;
     let live = |f: &Frame| PixelBox::around_live(&f.density, f.shape);
-    let whole = PixelBox {
-        y0_px: 0,
-        x0_px: 0,
-        shape: frame,
-    };
+    let whole = PixelBox { y0_px: 0, x0_px: 0, shape: frame };
     let both = match (live(source), live(target)) {
         (Some(a), Some(b)) => a.union(b),
         (Some(one), None) | (None, Some(one)) => one,
         (None, None) => return whole,
     };
     let rim = both.shape.h_px.max(both.shape.w_px).div_ceil(10).max(2);
-    let (y0_px, x0_px) = (
-        both.y0_px.saturating_sub(rim),
-        both.x0_px.saturating_sub(rim),
-    );
+    let (y0_px, x0_px) = (both.y0_px.saturating_sub(rim), both.x0_px.saturating_sub(rim));
     let y1_px = (both.y1_px() + rim).min(frame.h_px);
     let x1_px = (both.x1_px() + rim).min(frame.w_px);
-    let cut = PixelBox {
-        y0_px,
-        x0_px,
-        shape: Shape::new(y1_px - y0_px, x1_px - x0_px),
-    };
-    if 10 * cut.shape.n_px() >= 9 * frame.n_px() {
-        whole
-    } else {
-        cut
-    }
+    let cut = PixelBox { y0_px, x0_px, shape: Shape::new(y1_px - y0_px, x1_px - x0_px) };
+    if 10 * cut.shape.n_px() >= 9 * frame.n_px() { whole } else { cut }
 }

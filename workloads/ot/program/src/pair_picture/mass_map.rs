@@ -24,10 +24,7 @@ pub(super) fn draw(canvas: &mut Canvas, picture: &PairPicture<'_>, layout: &Layo
             (false, false) => Some(created - destroyed),
         }
     };
-    let mut sizes: Vec<f64> = (0..fields.created.len())
-        .filter_map(net)
-        .map(f64::abs)
-        .collect();
+    let mut sizes: Vec<f64> = (0..fields.created.len()).filter_map(net).map(f64::abs).collect();
     sizes.sort_unstable_by(f64::total_cmp);
     // A percentile, so that a few strong pixels at a rim do not make the rest pale.
     let full = percentile(&sizes, 0.995);
@@ -43,12 +40,7 @@ pub(super) fn draw(canvas: &mut Canvas, picture: &PairPicture<'_>, layout: &Layo
 fn title(canvas: &mut Canvas, panel: Rect) {
     let style = Text::of_size(26.0).bold();
     let mut x = panel.x;
-    let words = [
-        ("Created", CREATED),
-        (" and ", INK),
-        ("destroyed", DESTROYED),
-        (" mass", INK),
-    ];
+    let words = [("Created", CREATED), (" and ", INK), ("destroyed", DESTROYED), (" mass", INK)];
     for (words, color) in words {
         canvas.text((x, panel.y - 16.0), words, &style, color);
         x += style.advance_px(words);
@@ -74,9 +66,7 @@ fn color_bar(canvas: &mut Canvas, image: Rect, panel: Rect, full: f64) {
     let width = image.w.max(panel.w.min(340.0));
     let bar = Rect::new(image.x, image.bottom() + 20.0, width, 14.0);
     let n = bar.w as usize;
-    canvas.image(bar, n, 1, |x, _| {
-        color(2.0 * (x as f64 + 0.5) / n as f64 - 1.0)
-    });
+    canvas.image(bar, n, 1, |x, _| color(2.0 * (x as f64 + 0.5) / n as f64 - 1.0));
     canvas.outline_rect(bar, 1.0, RULE);
     let exponent = full.log10().floor() as i32;
     let (shown, unit) = if (-2..4).contains(&exponent) {

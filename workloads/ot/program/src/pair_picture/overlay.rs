@@ -23,13 +23,7 @@ pub(super) fn draw(canvas: &mut Canvas, picture: &PairPicture<'_>, layout: &Layo
     });
     let below = image.bottom() + 36.0;
     let used = legend(canvas, panel.x, below);
-    scale_bar(
-        canvas,
-        Length::of(picture.source),
-        layout,
-        panel,
-        (used, below),
-    );
+    scale_bar(canvas, Length::of(picture.source), layout, panel, (used, below));
 }
 
 /// A pixel of one frame alone, at its brightest.
@@ -65,31 +59,20 @@ impl<'a> Shade<'a> {
     pub(super) fn of(frame: &'a Frame) -> Shade<'a> {
         let mut live: Vec<f64> = frame.density.iter().copied().filter(|v| *v > 0.0).collect();
         live.sort_unstable_by(f64::total_cmp);
-        Shade {
-            density: &frame.density,
-            full: super::scale::percentile(&live, 0.99),
-        }
+        Shade { density: &frame.density, full: super::scale::percentile(&live, 0.99) }
     }
 
     /// The shade of a pixel: 0 without mass, else from a visible 0.15 to 1.
     pub(super) fn at(&self, at: usize) -> f64 {
         let mass = self.density[at];
-        if mass > 0.0 && self.full > 0.0 {
-            0.15 + 0.85 * (mass / self.full).min(1.0)
-        } else {
-            0.0
-        }
+        if mass > 0.0 && self.full > 0.0 { 0.15 + 0.85 * (mass / self.full).min(1.0) } else { 0.0 }
     }
 }
 
 /// Draws the legend from `x` on and returns where it ends.
 fn legend(canvas: &mut Canvas, mut x: f64, y: f64) -> f64 {
     let style = Text::of_size(22.0);
-    let swatches = [
-        (full(SOURCE), "source"),
-        (full(TARGET), "target"),
-        (BOTH, "both"),
-    ];
+    let swatches = [(full(SOURCE), "source"), (full(TARGET), "target"), (BOTH, "both")];
     for (color, words) in swatches {
         canvas.fill_rect(Rect::new(x.round(), (y - 16.0).round(), 18.0, 18.0), color);
         canvas.text((x + 25.0, y), words, &style, QUIET);
@@ -114,11 +97,8 @@ fn scale_bar(
     let words = format!("{} {}", figure(units), length.unit);
     let width = bar + 10.0 + style.width_px(&words);
     let right = layout.image(panel).right().max(used);
-    let (x, y) = if used + 20.0 + width < right {
-        (right - width, below)
-    } else {
-        (panel.x, below + 34.0)
-    };
+    let (x, y) =
+        if used + 20.0 + width < right { (right - width, below) } else { (panel.x, below + 34.0) };
     canvas.fill_rect(Rect::new(x, y - 9.0, bar, 4.0), INK);
     canvas.text((x + bar + 10.0, y), &words, &style, QUIET);
 }

@@ -15,18 +15,13 @@ pub(super) fn draw(canvas: &mut Canvas, picture: &PairPicture<'_>, layout: &Layo
     caption(canvas, panel, "Displacement");
     let image = layout.image(panel);
     let shade = Shade::of(picture.source);
-    frame_image(canvas, layout, panel, |at| {
-        Color::WHITE.towards(SOURCE, 0.17 * shade.at(at))
-    });
+    frame_image(canvas, layout, panel, |at| Color::WHITE.towards(SOURCE, 0.17 * shade.at(at)));
     let arrows = arrows(picture, layout);
     if arrows.is_empty() {
         nothing(canvas, image, "no mass to move");
         return;
     }
-    let mut lengths: Vec<f64> = arrows
-        .iter()
-        .map(|arrow| arrow.vx.hypot(arrow.vy))
-        .collect();
+    let mut lengths: Vec<f64> = arrows.iter().map(|arrow| arrow.vx.hypot(arrow.vy)).collect();
     lengths.sort_unstable_by(f64::total_cmp);
     // Long arrows reach from cell to cell. A speed far below a thousandth of the frame is
     // rounding of the solver, not motion.
@@ -51,13 +46,7 @@ pub(super) fn draw(canvas: &mut Canvas, picture: &PairPicture<'_>, layout: &Layo
         }
     }
     let below = image.bottom() + 36.0;
-    scale_arrow(
-        canvas,
-        Length::of(picture.source),
-        stretch / layout.zoom,
-        layout,
-        (panel, below),
-    );
+    scale_arrow(canvas, Length::of(picture.source), stretch / layout.zoom, layout, (panel, below));
 }
 
 /// The mean displacement of a square of pixels, at the middle of its live pixels, in frame pixels.
@@ -125,12 +114,7 @@ fn scale_arrow(
     let px_per_unit = times * layout.zoom / length.per_px;
     let units = round_down(80.0 / px_per_unit);
     let long = units * px_per_unit;
-    canvas.arrow(
-        (panel.x, y - 7.0),
-        (panel.x + long, y - 7.0),
-        THICKNESS_PX,
-        INK,
-    );
+    canvas.arrow((panel.x, y - 7.0), (panel.x + long, y - 7.0), THICKNESS_PX, INK);
     let mut words = format!("{} {} per step", figure(units), length.unit);
     let style = Text::of_size(22.0);
     let drawn = format!("{words}, drawn ×{}", figure(times));
@@ -146,12 +130,7 @@ mod tests {
 
     #[test]
     fn arrows_end_on_the_image() {
-        let image = Rect {
-            x: 10.0,
-            y: 20.0,
-            w: 100.0,
-            h: 50.0,
-        };
+        let image = Rect { x: 10.0, y: 20.0, w: 100.0, h: 50.0 };
         let middle = (50.0, 30.0);
         assert_eq!(cut_at(&image, middle, (70.0, 40.0)), (70.0, 40.0));
         assert_eq!(cut_at(&image, middle, (170.0, 30.0)), (110.0, 30.0));

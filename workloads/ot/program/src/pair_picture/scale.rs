@@ -14,13 +14,8 @@ pub(super) struct Length {
 impl Length {
     pub(super) fn of(frame: &Frame) -> Length {
         match frame.um_per_px {
-            Some(per_px) if per_px > 0.0 && per_px.is_finite() => Length {
-                per_px, unit: "µm"
-            },
-            _ => Length {
-                per_px: 1.0,
-                unit: "px",
-            },
+            Some(per_px) if per_px > 0.0 && per_px.is_finite() => Length { per_px, unit: "µm" },
+            _ => Length { per_px: 1.0, unit: "px" },
         }
     }
 }
@@ -45,9 +40,7 @@ pub(super) fn ticks(most: f64, n: usize) -> Vec<f64> {
     let least = most / n as f64;
     let power = 10f64.powi(least.log10().floor() as i32);
     let steps = [1.0, 2.0, 2.5, 5.0, 10.0];
-    let step = steps
-        .into_iter()
-        .find(|step| step * power >= least * (1.0 - 1e-9));
+    let step = steps.into_iter().find(|step| step * power >= least * (1.0 - 1e-9));
     let step = step.unwrap_or(10.0) * power;
     let n_steps = (most / step * (1.0 + 1e-9)).floor() as usize;
     (0..=n_steps).map(|i| i as f64 * step).collect()
@@ -60,10 +53,7 @@ pub(super) fn percentile(sorted: &[f64], share: f64) -> f64 {
         return f64::NAN;
     };
     let place = share * last as f64;
-    let (low, high) = (
-        sorted[place.floor() as usize],
-        sorted[place.ceil() as usize],
-    );
+    let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
     low + (high - low) * place.fract()
 }
 
@@ -73,13 +63,7 @@ mod tests {
 
     #[test]
     fn steps_are_round() {
-        let cases = [
-            (7.3, 5.0),
-            (5.0, 5.0),
-            (4.9, 2.0),
-            (0.013, 0.01),
-            (199.0, 100.0),
-        ];
+        let cases = [(7.3, 5.0), (5.0, 5.0), (4.9, 2.0), (0.013, 0.01), (199.0, 100.0)];
         for (most, step) in cases {
             assert!((round_down(most) - step).abs() < 1e-12, "{most}");
         }

@@ -26,9 +26,7 @@ fn draw(pair: &Pair, settings: &Settings) -> Canvas {
 /// How many pixels have a colour.
 fn count(canvas: &Canvas, is: impl Fn(Color) -> bool) -> usize {
     let places = (0..canvas.h_px()).flat_map(|y| (0..canvas.w_px()).map(move |x| (x, y)));
-    places
-        .filter(|(x, y)| is(canvas.pixel(*x, *y).unwrap()))
-        .count()
+    places.filter(|(x, y)| is(canvas.pixel(*x, *y).unwrap())).count()
 }
 
 fn block(shape: (usize, usize), y0: usize, x0: usize, side: usize) -> Frame {
@@ -43,10 +41,7 @@ fn block(shape: (usize, usize), y0: usize, x0: usize, side: usize) -> Frame {
 fn pictures_of_all_shapes_fit_on_a_slide() {
     for (h, w) in [(8, 8), (24, 200), (200, 24), (1, 40), (40, 1), (300, 300)] {
         let pair = synth::embryo_pair(Shape::new(h, w), 3, synth::Change::default());
-        let settings = Settings {
-            epsilon: 0.01,
-            ..Settings::default()
-        };
+        let settings = Settings { epsilon: 0.01, ..Settings::default() };
         let canvas = draw(&pair, &settings);
         assert!(canvas.w_px() <= 1920 && canvas.h_px() <= 1080, "{h}x{w}");
         assert!(canvas.w_px() >= 640 && canvas.h_px() >= 400, "{h}x{w}");
@@ -69,10 +64,7 @@ fn thin_rings_and_particles_have_an_arrow_wherever_there_is_mass() {
     // Sixty particles of one pixel.
     let particles =
         |shift: f64| frame_where(move |y, x| y % 20.0 == 4.0 && (x - shift) % 12.0 == 5.0);
-    for pair in [
-        Pair::new(ring(40.0), ring(43.0)),
-        Pair::new(particles(0.0), particles(2.0)),
-    ] {
+    for pair in [Pair::new(ring(40.0), ring(43.0)), Pair::new(particles(0.0), particles(2.0))] {
         with_picture(&pair, &Settings::default(), |picture| {
             let layout = layout(&pair.source, &pair.target);
             let arrows = quiver::arrows(&picture, &layout);
@@ -98,10 +90,7 @@ fn frames_can_be_shown_as_they_came() {
     let grey = Color::WHITE.towards(INK, 0.5);
     let counted = |shows_intensities: bool| {
         with_picture(&pair, &Settings::default(), |picture| {
-            let picture = PairPicture {
-                shows_intensities,
-                ..picture
-            };
+            let picture = PairPicture { shows_intensities, ..picture };
             count(&picture.draw(), |color| color == grey)
         })
     };
@@ -127,10 +116,7 @@ fn vanished_mass_is_blue_and_appeared_mass_red() {
     let shape = (20, 60);
     // The blocks are too far apart for mass to move at this price.
     let pair = Pair::new(block(shape, 6, 2, 6), block(shape, 6, 50, 6));
-    let settings = Settings {
-        relaxation: 0.01,
-        ..Settings::default()
-    };
+    let settings = Settings { relaxation: 0.01, ..Settings::default() };
     let canvas = draw(&pair, &settings);
     let red = count(&canvas, |c| c == Color::rgb(178, 18, 42));
     let blue = count(&canvas, |c| c == Color::rgb(28, 84, 160));
@@ -146,15 +132,9 @@ fn empty_frames_and_odd_pairs_are_drawn() {
         Pair::new(empty(), full()),
         Pair::new(empty(), empty()),
         Pair::new(full(), full()),
-        Pair::new(
-            full().with_um_per_px(0.65),
-            block((20, 30), 4, 5, 1).with_um_per_px(0.65),
-        ),
+        Pair::new(full().with_um_per_px(0.65), block((20, 30), 4, 5, 1).with_um_per_px(0.65)),
     ];
-    let drawn: Vec<Canvas> = pairs
-        .iter()
-        .map(|pair| draw(pair, &Settings::default()))
-        .collect();
+    let drawn: Vec<Canvas> = pairs.iter().map(|pair| draw(pair, &Settings::default())).collect();
     for (i, one) in drawn.iter().enumerate() {
         for other in &drawn[..i] {
             assert_ne!(one, other);

@@ -68,24 +68,15 @@ pub(super) fn columns() -> Vec<Column> {
         "the whole minimised value: <P, C> + epsilon KL(P | R) + relaxation KL(P 1 | a) + relaxation KL(P^T 1 | b), KL(x | y) = sum x log(x / y) - x + y",
         |answer, _| answer.solution.objective,
     );
-    all.number(
-        "mass_src",
-        "input mass",
-        "total of the source frame",
-        |answer, _| answer.solution.mass_src,
-    );
-    all.number(
-        "mass_tgt",
-        "input mass",
-        "total of the target frame",
-        |answer, _| answer.solution.mass_tgt,
-    );
-    all.number(
-        "mass_transported",
-        "problem mass",
-        "mass of the plan",
-        |answer, _| answer.solution.mass_transported,
-    );
+    all.number("mass_src", "input mass", "total of the source frame", |answer, _| {
+        answer.solution.mass_src
+    });
+    all.number("mass_tgt", "input mass", "total of the target frame", |answer, _| {
+        answer.solution.mass_tgt
+    });
+    all.number("mass_transported", "problem mass", "mass of the plan", |answer, _| {
+        answer.solution.mass_transported
+    });
     all.number(
         "mass_created",
         "problem mass",
@@ -110,12 +101,9 @@ pub(super) fn columns() -> Vec<Column> {
         "mass_destroyed of the pixels alone where it is positive: sum max(a - P 1, 0)",
         |answer, _| answer.solution.mass_destroyed_clamped,
     );
-    all.number(
-        "epsilon",
-        "scaled px^2",
-        "entropic blur that was used",
-        |_, settings| settings.epsilon,
-    );
+    all.number("epsilon", "scaled px^2", "entropic blur that was used", |_, settings| {
+        settings.epsilon
+    });
     all.number(
         "relaxation",
         "scaled px^2",
@@ -128,34 +116,22 @@ pub(super) fn columns() -> Vec<Column> {
         "price of creating mass, where it differs from that of destroying it; relaxation is then the latter",
         Box::new(|_, settings| settings.relaxation_tgt),
     );
-    all.text(
-        "reference",
-        "the measure that entropy is taken against",
-        |_, settings| Some(reference_name(settings.reference).to_owned()),
-    );
+    all.text("reference", "the measure that entropy is taken against", |_, settings| {
+        Some(reference_name(settings.reference).to_owned())
+    });
     all.number(
         "coord_scale",
         "per px",
         "factor from pixels of the frame to cost units",
         |answer, _| answer.solution.coord_scale,
     );
-    all.pixels("crop_y0", "first row of the crop", |answer| {
-        answer.solution.geometry.crop.y0_px
+    all.pixels("crop_y0", "first row of the crop", |answer| answer.solution.geometry.crop.y0_px);
+    all.pixels("crop_x0", "first column of the crop", |answer| answer.solution.geometry.crop.x0_px);
+    all.pixels("crop_h", "height of the crop", |answer| answer.solution.geometry.crop.shape.h_px);
+    all.pixels("crop_w", "width of the crop", |answer| answer.solution.geometry.crop.shape.w_px);
+    all.pixels("pool", "side of the square of pixels summed into one", |answer| {
+        answer.solution.geometry.pool
     });
-    all.pixels("crop_x0", "first column of the crop", |answer| {
-        answer.solution.geometry.crop.x0_px
-    });
-    all.pixels("crop_h", "height of the crop", |answer| {
-        answer.solution.geometry.crop.shape.h_px
-    });
-    all.pixels("crop_w", "width of the crop", |answer| {
-        answer.solution.geometry.crop.shape.w_px
-    });
-    all.pixels(
-        "pool",
-        "side of the square of pixels summed into one",
-        |answer| answer.solution.geometry.pool,
-    );
     all.displacement(
         "displacement",
         "displacement (v_ab - v_aa: without the pull of entropy, unless --raw-velocity is given; v(p) = sum_q P(p, q) q / sum_q P(p, q) - p)",
@@ -325,12 +301,7 @@ impl Columns {
         description: &str,
         value: fn(&PairAnswer) -> Option<f64>,
     ) {
-        self.maybe_boxed(
-            name,
-            unit,
-            description,
-            Box::new(move |answer, _| value(answer)),
-        );
+        self.maybe_boxed(name, unit, description, Box::new(move |answer, _| value(answer)));
     }
 
     fn maybe_boxed(

@@ -21,16 +21,14 @@ pub(super) struct SharpnessNote {
 impl SharpnessNote {
     pub(super) fn add(&mut self, pair: &SolvedPair<'_>, settings: &Settings) {
         let excess = if settings.raw_velocity {
-            pair.blurring
-                .map(|blurring| blurring.per_displacement / BLUR_SHARE_MAX)
+            pair.blurring.map(|blurring| blurring.per_displacement / BLUR_SHARE_MAX)
         } else {
             let bar = pair.solution.error_bar.zip(pair.summary);
             bar.map(|(bar, summary)| {
                 bar.epsilon_measured_px() / error_limit_px(summary.displacement_px.p50, ERROR_PX)
             })
         };
-        self.excesses
-            .extend(excess.filter(|excess| excess.is_finite()));
+        self.excesses.extend(excess.filter(|excess| excess.is_finite()));
         let least = EPSILON_PX2_MIN * pair.solution.coord_scale.powi(2);
         self.epsilon_least = self.epsilon_least.max(least);
     }
@@ -109,11 +107,7 @@ impl SharpnessNote {
 /// The next smaller 1 or 3 times a power of ten.
 fn round_down(value: f64) -> f64 {
     let power = value.log10().floor() as i32;
-    let digit = if value >= 3.0 * 10_f64.powi(power) {
-        3
-    } else {
-        1
-    };
+    let digit = if value >= 3.0 * 10_f64.powi(power) { 3 } else { 1 };
     format!("{digit}e{power}").parse().unwrap_or(value)
 }
 
@@ -130,10 +124,8 @@ mod tests {
 
     #[test]
     fn the_median_pair_decides() {
-        let note = |excesses: &[f64]| SharpnessNote {
-            excesses: excesses.to_vec(),
-            epsilon_least: 1e-5,
-        };
+        let note =
+            |excesses: &[f64]| SharpnessNote { excesses: excesses.to_vec(), epsilon_least: 1e-5 };
         let settings = Settings::default();
         let text = |excesses: &[f64], settings: &Settings, is_auto: bool| {
             note(excesses).text(settings, is_auto, Spelling::Command)
@@ -148,19 +140,11 @@ mod tests {
             assert!(told.contains(words), "{told}");
         }
         assert!(!told.contains("is better"), "{told}");
-        let python = note(&[3.0])
-            .text(&settings, false, Spelling::Python)
-            .unwrap();
+        let python = note(&[3.0]).text(&settings, false, Spelling::Python).unwrap();
         assert!(python.contains("epsilon=3e-4 is better"), "{python}");
-        let raw = Settings {
-            raw_velocity: true,
-            ..settings
-        };
+        let raw = Settings { raw_velocity: true, ..settings };
         let told = text(&[3.0], &raw, false).unwrap();
-        assert!(
-            told.contains("1.50 times") && told.contains("--epsilon 1e-4"),
-            "{told}"
-        );
+        assert!(told.contains("1.50 times") && told.contains("--epsilon 1e-4"), "{told}");
         let told = text(&[200.0], &raw, false).unwrap();
         assert!(told.contains("finer images"), "{told}");
     }

@@ -19,11 +19,7 @@ pub(crate) fn least_total<T: Real>(totals: &[Row<T>], top: &Row<f64>) -> f64 {
     }
     let mut all: f64 = 1e30;
     for l in 0..LANES {
-        let v = if top[l] > DEAD {
-            least[l].to_f64()
-        } else {
-            1e30
-        };
+        let v = if top[l] > DEAD { least[l].to_f64() } else { 1e30 };
         all = if v < all { v } else { all };
     }
     all
@@ -148,10 +144,7 @@ pub(crate) fn redo_lost_rows<T: Real, S: Sums<T>>(
     if live_rows.is_empty() {
         list_live_rows(block, live_rows);
     }
-    let lines = Lines {
-        input: block.input,
-        live_rows,
-    };
+    let lines = Lines { input: block.input, live_rows };
     // The maximiser is monotone in the row (Monge property). The window therefore ends `radius`
     // positions beyond the maximisers of the rows `radius` further out. Terms outside of it are
     // negligible.
@@ -160,10 +153,7 @@ pub(crate) fn redo_lost_rows<T: Real, S: Sums<T>>(
     let last = first + (target.n_out - 1) as f64;
     let c = kernel.c;
     let (from, _) = maximisers(lines, block.live, first - radius, c);
-    let rest = Span {
-        start: from,
-        end: block.live.end,
-    };
+    let rest = Span { start: from, end: block.live.end };
     let (_, to) = maximisers(lines, rest, last + radius, c);
     let window = Span {
         start: from.saturating_sub(radius as usize).max(block.live.start),

@@ -72,13 +72,10 @@ impl<'a> Lines<'a> {
     /// The live rows of a span, with their positions.
     #[inline(always)]
     pub(crate) fn within(self, span: Span) -> impl Iterator<Item = (usize, &'a Row<f64>)> {
-        let from = self
-            .live_rows
-            .partition_point(|j| (*j as usize) < span.start);
+        let from = self.live_rows.partition_point(|j| (*j as usize) < span.start);
         let to = self.live_rows.partition_point(|j| (*j as usize) < span.end);
         let rows = &self.live_rows[from..to.max(from)];
-        rows.iter()
-            .map(move |j| (*j as usize, &self.input[*j as usize]))
+        rows.iter().map(move |j| (*j as usize, &self.input[*j as usize]))
     }
 }
 
@@ -111,10 +108,7 @@ fn bisect(lines: Lines<'_>, knot: &impl Fn(usize) -> f64, c: f64, maxima: &mut [
         let (from, to) = open[n_open];
         if to - from >= 2 {
             let middle = (from + to) / 2;
-            let span = Span {
-                start: maxima[from].0,
-                end: maxima[to].1 + 1,
-            };
+            let span = Span { start: maxima[from].0, end: maxima[to].1 + 1 };
             maxima[middle] = maximisers(lines, span, knot(middle), c);
             open[n_open] = (from, middle);
             open[n_open + 1] = (middle, to);
@@ -144,11 +138,7 @@ pub(crate) fn maximisers(lines: Lines<'_>, span: Span, x: f64, c: f64) -> (usize
             last = last.max(at[l] as usize);
         }
     }
-    if first == usize::MAX {
-        (span.start, span.end.max(span.start + 1) - 1)
-    } else {
-        (first, last)
-    }
+    if first == usize::MAX { (span.start, span.end.max(span.start + 1) - 1) } else { (first, last) }
 }
 
 /// The largest L_j − c·(x − j)² of every lane over the window, twice: dead lanes are 0 in the first

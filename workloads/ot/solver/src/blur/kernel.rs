@@ -47,10 +47,8 @@ impl<T: Real> Kernel<T> {
         self.offset_px = offset_px as i32;
         self.reach_px = reach;
         // Exponents within a tile may differ by 70 bits, which is far from the floor of f32.
-        self.segment = [48, 24, 12]
-            .into_iter()
-            .find(|s| c * (s * s) as f64 <= 70.0)
-            .unwrap_or(SEGMENT_MIN);
+        self.segment =
+            [48, 24, 12].into_iter().find(|s| c * (s * s) as f64 <= 70.0).unwrap_or(SEGMENT_MIN);
         let n = 2 * reach as usize + 1;
         fit(&mut self.table, n, T::default());
         let first_m = -f64::from(reach) + fraction;

@@ -51,12 +51,7 @@ pub(crate) fn listed_moments<T: Real>(
             }
         }
         let [across, along, square] = &means;
-        let moments = MomentRows {
-            log: &log,
-            along,
-            across,
-            square,
-        };
+        let moments = MomentRows { log: &log, along, across, square };
         take(b, moments);
     }
 }
@@ -154,17 +149,7 @@ mod tests {
         let mut kernels = Blur::default();
         kernels.set(path, c, from, to, [0.0; 2], true);
         let mut log = vec![[0.0; LANES]; to.n_rows()];
-        blur(
-            path,
-            &kernels,
-            from,
-            to,
-            &potential,
-            &mut log,
-            &mut scratch,
-            &mut between,
-            &watch,
-        );
+        blur(path, &kernels, from, to, &potential, &mut log, &mut scratch, &mut between, &watch);
         let mut found = vec![[f64::NAN; 4]; SHAPE.n_px()];
         let n_lent = to.n_blocks * from.n_lanes;
         let mut lent = [(); 2].map(|()| vec![[0.0; LANES]; n_lent]);
@@ -212,10 +197,7 @@ mod tests {
             assert_eq!(on_grids.len(), on_lists.len());
             for (grid, list) in on_grids.iter().zip(&on_lists) {
                 for (one, other) in grid.iter().zip(list) {
-                    assert!(
-                        (one - other).abs() < 1e-6 * one.abs().max(1.0),
-                        "{grid:?} {list:?}"
-                    );
+                    assert!((one - other).abs() < 1e-6 * one.abs().max(1.0), "{grid:?} {list:?}");
                 }
             }
         }

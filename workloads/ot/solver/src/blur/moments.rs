@@ -89,11 +89,7 @@ struct Strips<T> {
 impl<T: Real> Strips<T> {
     fn new(n_rows: usize) -> Strips<T> {
         let zeros = vec![[T::default(); LANES]; n_rows];
-        Strips {
-            own: zeros.clone(),
-            square: zeros.clone(),
-            carried: zeros,
-        }
+        Strips { own: zeros.clone(), square: zeros.clone(), carried: zeros }
     }
 }
 
@@ -101,11 +97,7 @@ impl<T: Real> Strips<T> {
 /// set to zero, because a mass that small cannot change a result.
 #[inline(always)]
 fn one_by(total: f64) -> f64 {
-    if total >= f64::MIN_POSITIVE {
-        1.0 / total
-    } else {
-        0.0
-    }
+    if total >= f64::MIN_POSITIVE { 1.0 / total } else { 0.0 }
 }
 
 /// The rows of one output tile.
@@ -155,11 +147,7 @@ impl<T: Real> Sums<T> for MomentSums<'_, T> {
     ) {
         let n_rows = term.n_rows;
         let plain_table = term.part_of(&kernel.table);
-        let tables = [
-            plain_table,
-            term.part_of(&kernel.first),
-            term.part_of(&kernel.second),
-        ];
+        let tables = [plain_table, term.part_of(&kernel.first), term.part_of(&kernel.second)];
         for (table, part) in tables.into_iter().zip(&mut self.part) {
             T::tile_product(source, table, ramp, &term.scale, &mut part[..n_rows], true);
         }
@@ -189,9 +177,8 @@ impl<T: Real> Sums<T> for MomentSums<'_, T> {
         let Some(carried) = self.carried else {
             return;
         };
-        for (carried, total) in carried
-            .into_iter()
-            .zip([&mut self.carried_total, &mut self.square_total])
+        for (carried, total) in
+            carried.into_iter().zip([&mut self.carried_total, &mut self.square_total])
         {
             let carried = &carried[term.start..][..term.len];
             let weighted = &mut self.weighted[..term.len];

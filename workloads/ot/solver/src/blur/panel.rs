@@ -80,20 +80,13 @@ impl GridSide {
         shape: Shape,
         along_y: bool,
     ) {
-        let empty = PixelBox {
-            y0_px: 0,
-            x0_px: 0,
-            shape: Shape::new(0, 0),
-        };
+        let empty = PixelBox { y0_px: 0, x0_px: 0, shape: Shape::new(0, 0) };
         let live = PixelBox::around_live(image, shape).unwrap_or(empty);
         let (h, w) = (live.shape.h_px, live.shape.w_px);
         self.list.clear();
         (self.n_line, self.n_lanes) = if along_y { (h, w) } else { (w, h) };
-        (self.line_start, self.lane_start) = if along_y {
-            (live.y0_px, live.x0_px)
-        } else {
-            (live.x0_px, live.y0_px)
-        };
+        (self.line_start, self.lane_start) =
+            if along_y { (live.y0_px, live.x0_px) } else { (live.x0_px, live.y0_px) };
         self.along_y = along_y;
         self.n_blocks = self.n_lanes.div_ceil(LANES);
         let n_rows = self.n_blocks * self.n_line;
@@ -107,14 +100,7 @@ impl GridSide {
         if self.measure == Measure::Count {
             refill(&mut self.own_lean, n_rows, [0.0; LANES]);
         }
-        refill(
-            &mut self.live,
-            self.n_blocks,
-            Span {
-                start: self.n_line,
-                end: 0,
-            },
-        );
+        refill(&mut self.live, self.n_blocks, Span { start: self.n_line, end: 0 });
         (self.total, self.n_live) = (0.0, 0);
         // Most pixels of a mask are equal, so logarithms are computed only when the mass changes.
         let (mut known, mut log, mut lean) = ((f64::NAN, f64::NAN), 0.0, 0.0);
@@ -157,18 +143,11 @@ impl GridSide {
         self.n_blocks = n_filled.div_ceil(self.n_line.max(1));
         (self.n_lanes, self.line_start, self.lane_start) = (LANES, 0, 0);
         self.along_y = along_y;
-        self.measure = if counting {
-            Measure::One
-        } else {
-            Measure::Mass
-        };
+        self.measure = if counting { Measure::One } else { Measure::Mass };
         let n_rows = self.n_rows();
         refill(&mut self.mass, n_rows, [0.0; LANES]);
         refill(&mut self.log_mass, n_rows, [DEAD; LANES]);
-        let whole = Span {
-            start: 0,
-            end: self.n_line,
-        };
+        let whole = Span { start: 0, end: self.n_line };
         refill(&mut self.live, self.n_blocks, whole);
         refill(&mut self.list, n_live, [0; 2]);
         (self.total, self.n_live) = (0.0, 0);
@@ -254,11 +233,8 @@ impl GridSide {
         [parity_y, parity_x]: [usize; 2],
         mut f: impl FnMut(usize, usize, usize, usize),
     ) {
-        let (along, across) = if self.along_y {
-            (parity_y, parity_x)
-        } else {
-            (parity_x, parity_y)
-        };
+        let (along, across) =
+            if self.along_y { (parity_y, parity_x) } else { (parity_x, parity_y) };
         let first_lane = (self.lane_start + across) % 2;
         for b in 0..self.n_blocks {
             let Span { start, end } = self.live[b];
@@ -293,11 +269,7 @@ impl GridSide {
 
     /// Number of places in reading order: the pixels of the box or of the list.
     pub(crate) fn n_places(&self) -> usize {
-        if self.is_list() {
-            self.n_live
-        } else {
-            self.n_line * self.n_lanes
-        }
+        if self.is_list() { self.n_live } else { self.n_line * self.n_lanes }
     }
 
     /// Row, lane, y and x of the nth place in reading order.
@@ -306,15 +278,9 @@ impl GridSide {
             return (n / LANES, n % LANES, *y as usize, *x as usize);
         }
         let (y, x) = if self.along_y {
-            (
-                self.line_start + n / self.n_lanes,
-                self.lane_start + n % self.n_lanes,
-            )
+            (self.line_start + n / self.n_lanes, self.lane_start + n % self.n_lanes)
         } else {
-            (
-                self.lane_start + n / self.n_line,
-                self.line_start + n % self.n_line,
-            )
+            (self.lane_start + n / self.n_line, self.line_start + n % self.n_line)
         };
         let (row, lane) = self.place(y, x);
         (row, lane, y, x)

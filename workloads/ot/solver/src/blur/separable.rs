@@ -34,10 +34,8 @@ impl<T: Real> Blur<T> {
         let across = to.line_start as f64 - from.lane_start as f64;
         let n_max = from.n_line.max(from.n_lanes).max(to.n_line).max(to.n_lanes);
         let reach = |offset: f64| n_max + offset.abs() as usize;
-        self.first
-            .set(path, c, along + shift[0], reach(along), with_moments);
-        self.second
-            .set(path, c, across + shift[1], reach(across), with_moments);
+        self.first.set(path, c, along + shift[0], reach(along), with_moments);
+        self.second.set(path, c, across + shift[1], reach(across), with_moments);
     }
 }
 
@@ -50,10 +48,7 @@ pub(crate) struct BlurScratch<T> {
 
 impl<T> Default for BlurScratch<T> {
     fn default() -> BlurScratch<T> {
-        BlurScratch {
-            tiles: Tiles::default(),
-            maxima: Vec::new(),
-        }
+        BlurScratch { tiles: Tiles::default(), maxima: Vec::new() }
     }
 }
 
@@ -178,14 +173,8 @@ pub(crate) fn first_block<'a, T>(
     Block {
         input,
         live: from.live[b],
-        wanted: Span {
-            start: 0,
-            end: to.n_lanes,
-        },
-        readers: OutputUse::Across {
-            spans: &to.live,
-            start: offset - (b * LANES) as f64,
-        },
+        wanted: Span { start: 0, end: to.n_lanes },
+        readers: OutputUse::Across { spans: &to.live, start: offset - (b * LANES) as f64 },
     }
 }
 
@@ -198,10 +187,7 @@ pub(crate) fn second_block<'a>(
 ) -> Block<'a> {
     Block {
         input: &turned[b * from.n_lanes..(b + 1) * from.n_lanes],
-        live: Span {
-            start: 0,
-            end: from.n_lanes,
-        },
+        live: Span { start: 0, end: from.n_lanes },
         wanted: to.live[b],
         readers: OutputUse::Pixels(&to.log_mass[to.rows_of(b)]),
     }
@@ -242,9 +228,7 @@ struct PlainSums<T> {
 
 impl<T: Real> PlainSums<T> {
     fn new() -> PlainSums<T> {
-        PlainSums {
-            totals: [[T::default(); LANES]; SEGMENT_MAX],
-        }
+        PlainSums { totals: [[T::default(); LANES]; SEGMENT_MAX] }
     }
 }
 
@@ -259,14 +243,7 @@ impl<T: Real> Sums<T> for PlainSums<T> {
         first: bool,
     ) {
         let table = term.part_of(&kernel.table);
-        T::tile_product(
-            source,
-            table,
-            ramp,
-            &term.scale,
-            &mut self.totals[..term.n_rows],
-            first,
-        );
+        T::tile_product(source, table, ramp, &term.scale, &mut self.totals[..term.n_rows], first);
     }
 
     #[inline(always)]

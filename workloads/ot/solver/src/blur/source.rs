@@ -62,8 +62,7 @@ impl<T: Real> Tiles<T> {
     fn resize(&mut self, n_in: usize, segment: usize) -> usize {
         let n_tiles = n_in.div_ceil(segment);
         self.rows.resize(n_in, [T::default(); LANES]);
-        self.slow_rows
-            .resize(n_tiles * segment, [T::default(); LANES]);
+        self.slow_rows.resize(n_tiles * segment, [T::default(); LANES]);
         self.exponents.resize(n_tiles, [0; LANES]);
         self.slow_exponents.resize(n_tiles, [0; LANES]);
         self.slow_shear.resize(n_tiles, 0);
@@ -115,11 +114,7 @@ pub(crate) fn cut_sources<T: Real>(kernel: &Kernel<T>, block: &Block<'_>, tiles:
         let least = exponentiate(input, 2.0 * c * shear, rows, exponents);
         tiles.kinky[t] = least < f64::from(T::FLOOR_BITS + 26);
         let top = exponents.iter().copied().fold(DEAD_EXPONENT, i32::max);
-        tiles.top[t] = if top <= DEAD_EXPONENT {
-            NEARLY_DEAD
-        } else {
-            f64::from(top)
-        };
+        tiles.top[t] = if top <= DEAD_EXPONENT { NEARLY_DEAD } else { f64::from(top) };
         tiles.start[t] = start as f64;
         tiles.last[t] = (len - 1) as f64;
         tiles.shear[t] = shear;

@@ -189,15 +189,7 @@ fn output_tile<T: Real, S: Sums<T>>(
             return;
         }
         let mut lost = [[false; LANES]; SEGMENT_MAX];
-        if !find_lost(
-            kernel,
-            block,
-            &target,
-            &doubt,
-            out,
-            sums.totals(),
-            &mut lost,
-        ) {
+        if !find_lost(kernel, block, &target, &doubt, out, sums.totals(), &mut lost) {
             return;
         }
         let retry_bits = -T::FLOOR_BITS * 9 / 10;
@@ -205,15 +197,7 @@ fn output_tile<T: Real, S: Sums<T>>(
             skip_bits = retry_bits;
             continue;
         }
-        redo_lost_rows(
-            kernel,
-            block,
-            &target,
-            &lost,
-            out,
-            &mut tiles.live_rows,
-            sums,
-        );
+        redo_lost_rows(kernel, block, &target, &lost, out, &mut tiles.live_rows, sums);
         return;
     }
 }
@@ -229,11 +213,8 @@ fn output_shear<T: Real>(
 ) -> Option<f64> {
     let (c, i0, centre) = (kernel.c, at as f64, (n_out / 2) as f64);
     let n_tiles = tiles.top.len();
-    let (top, start, last) = (
-        &tiles.top[..n_tiles],
-        &tiles.start[..n_tiles],
-        &tiles.last[..n_tiles],
-    );
+    let (top, start, last) =
+        (&tiles.top[..n_tiles], &tiles.start[..n_tiles], &tiles.last[..n_tiles]);
     let (shears, scores) = (&tiles.shear[..n_tiles], &mut tiles.bound[..n_tiles]);
     for t in 0..n_tiles {
         let shear = shears[t];
@@ -273,11 +254,8 @@ fn bound_tiles<T: Real>(kernel: &Kernel<T>, tiles: &mut Tiles<T>, target: &Targe
     let side = kernel.segment as f64;
     let reach = f64::from(kernel.reach_px) - 2.0 * side;
     let n_tiles = tiles.top.len();
-    let (start, last, shears) = (
-        &tiles.start[..n_tiles],
-        &tiles.last[..n_tiles],
-        &tiles.shear[..n_tiles],
-    );
+    let (start, last, shears) =
+        (&tiles.start[..n_tiles], &tiles.last[..n_tiles], &tiles.shear[..n_tiles]);
     let (bounds, slows) = (&mut tiles.bound[..n_tiles], &mut tiles.slow[..n_tiles]);
     for t in 0..n_tiles {
         let d = i0 - start[t] + kernel.offset;
@@ -381,12 +359,7 @@ fn choose<T: Real>(
         tiles.slow_shear[t] = shear;
         let rows = &mut tiles.slow_rows[t * kernel.segment..t * kernel.segment + len];
         let slope = 2.0 * kernel.c * f64::from(shear);
-        exponentiate(
-            &block.input[start..start + len],
-            slope,
-            rows,
-            &mut tiles.slow_exponents[t],
-        );
+        exponentiate(&block.input[start..start + len], slope, rows, &mut tiles.slow_exponents[t]);
         let shear = f64::from(shear);
         tiles.bound[t] = ramp_bound(
             kernel.c,
@@ -396,11 +369,7 @@ fn choose<T: Real>(
             (len - 1) as f64,
             (target.n_out - 1) as f64,
         );
-        raise(
-            &mut exponents,
-            &tiles.slow_exponents[t],
-            tiles.bound[t] as i32,
-        );
+        raise(&mut exponents, &tiles.slow_exponents[t], tiles.bound[t] as i32);
     }
     (exponents, skipped)
 }
@@ -442,18 +411,12 @@ fn add_terms<T: Real, S: Sums<T>>(
             TileState::Skipped => continue,
             state => state == TileState::Slow,
         };
-        let tile = if slow {
-            &tiles.slow_exponents[t]
-        } else {
-            &tiles.exponents[t]
-        };
+        let tile = if slow { &tiles.slow_exponents[t] } else { &tiles.exponents[t] };
         let mut above = i32::MIN;
         let mut scale = [T::default(); LANES];
         let bound = tiles.bound[t];
         for l in 0..LANES {
-            let rest = tile[l]
-                .wrapping_add(bound as i32)
-                .wrapping_sub(exponents[l]);
+            let rest = tile[l].wrapping_add(bound as i32).wrapping_sub(exponents[l]);
             let live = tile[l] > DEAD_EXPONENT;
             let rest = if live { rest } else { i32::MIN };
             above = if rest > above { rest } else { above };
@@ -465,11 +428,7 @@ fn add_terms<T: Real, S: Sums<T>>(
         }
         let start = lo + t * kernel.segment;
         let len = tiles.last[t] as usize + 1;
-        let shear_px = if slow {
-            tiles.slow_shear[t]
-        } else {
-            tiles.shear[t] as i32
-        };
+        let shear_px = if slow { tiles.slow_shear[t] } else { tiles.shear[t] as i32 };
         let shear = f64::from(shear_px);
         let d = target.at as f64 - start as f64 + kernel.offset;
         let m0 = target.at as i32 - start as i32 + kernel.offset_px + shear_px + kernel.reach_px;
@@ -512,20 +471,14 @@ fn set_ramp<T: Real>(
         let z = if term.base < cap { term.base } else { cap };
         ramp[..term.n_rows].fill(T::exp2_bits(z));
         if term.base + above > 0.0 {
-            amplified
-                .iter_mut()
-                .for_each(|a| *a = a.max(term.base + above));
+            amplified.iter_mut().for_each(|a| *a = a.max(term.base + above));
         }
         return;
     }
     for u in 0..term.n_rows {
         let z = term.slope.mul_add(u as f64, term.base);
         let worth = z + above;
-        amplified[u] = if worth > amplified[u] {
-            worth
-        } else {
-            amplified[u]
-        };
+        amplified[u] = if worth > amplified[u] { worth } else { amplified[u] };
         ramp[u] = T::exp2_bits(if z < cap { z } else { cap });
     }
 }

@@ -56,10 +56,7 @@ pub(super) const DEAD_PACKED: Packed = [DEAD, 0];
 
 pub(super) fn pack(bits: f64) -> Packed {
     let whole = bits.round();
-    [
-        whole as i32,
-        ((bits - whole) as f32).to_bits().cast_signed(),
-    ]
+    [whole as i32, ((bits - whole) as f32).to_bits().cast_signed()]
 }
 
 pub(super) fn unpack([whole, part]: Packed) -> f64 {

@@ -111,10 +111,8 @@ impl<'a> Lanes<'a> {
     ) -> Result<Lanes<'a>, GpuError> {
         let n_costs = padded.h_px.max(padded.w_px);
         let words: Vec<LaneWords> = lanes.iter().map(|(_, problem)| first(problem)).collect();
-        let costs: Vec<[Packed; 2]> = lanes
-            .iter()
-            .flat_map(|(_, problem)| costs_of(problem, n_costs))
-            .collect();
+        let costs: Vec<[Packed; 2]> =
+            lanes.iter().flat_map(|(_, problem)| costs_of(problem, n_costs)).collect();
         let log_of = |side: for<'p> fn(&'p Pair, &Problem) -> (&'p Frame, f64)| {
             let mut packed = Vec::with_capacity(lanes.len() * padded.n_px());
             let mut pixels = Vec::new();
@@ -183,16 +181,7 @@ impl<'a> Lanes<'a> {
         let rows = (self.n_lanes * self.padded.h_px) as u64;
         let columns = (self.n_lanes * self.padded.w_px) as u64;
         let Lanes {
-            lanes,
-            costs,
-            log_source,
-            log_target,
-            phi,
-            image,
-            gamma,
-            between,
-            tallies,
-            ..
+            lanes, costs, log_source, log_target, phi, image, gamma, between, tallies, ..
         } = self;
         recording.launch(
             &SPREAD,
@@ -219,13 +208,7 @@ impl<'a> Lanes<'a> {
         recording.launch(
             &SPREAD,
             &self.parameters.words(true),
-            &[
-                &self.lanes,
-                &self.costs,
-                &self.log_source,
-                &self.phi,
-                &self.between,
-            ],
+            &[&self.lanes, &self.costs, &self.log_source, &self.phi, &self.between],
             (self.n_lanes * self.padded.h_px) as u64,
         )?;
         recording.launch(
@@ -264,11 +247,7 @@ fn costs_of(problem: &Problem, n_costs: usize) -> impl Iterator<Item = [Packed; 
     let c = Regime::new(problem.epsilon, problem.relaxations).sharpness(problem.work_px);
     let n_own = problem.shape.h_px.max(problem.shape.w_px);
     (0..n_costs).map(move |d| {
-        if d < n_own {
-            [pack(c * (d * d) as f64), pack(2.0 * c * d as f64)]
-        } else {
-            [[0; 2]; 2]
-        }
+        if d < n_own { [pack(c * (d * d) as f64), pack(2.0 * c * d as f64)] } else { [[0; 2]; 2] }
     })
 }
 
@@ -310,10 +289,7 @@ fn ended_at(words: &LaneWords, image: &[Packed], padded: Shape, own: Shape) -> E
         iterations: words[word::N_FINE] as usize,
         iterations_coarse: words[word::N_COARSE] as usize,
         residual: f64::from(f32::from_bits(words[word::RESIDUAL])),
-        phi: rows
-            .flat_map(|row| &row[..own.w_px])
-            .map(|packed| unpack(*packed) + shift)
-            .collect(),
+        phi: rows.flat_map(|row| &row[..own.w_px]).map(|packed| unpack(*packed) + shift).collect(),
     }
 }
 
@@ -370,10 +346,7 @@ mod tests {
 
     /// A device. Without one the test is skipped or, in continuous integration, fails.
     fn gpu() -> Option<Gpu> {
-        let search = GpuSearch {
-            software: true,
-            ..GpuSearch::default()
-        };
+        let search = GpuSearch { software: true, ..GpuSearch::default() };
         let gpus = Gpus::find(&search);
         let gpu = gpus.usable.into_iter().next();
         if gpu.is_none() {
@@ -425,26 +398,17 @@ mod tests {
         let mut dice = Rng::new(5);
         let padded = Shape::new(40, 70);
         let shapes = [(40, 70), (17, 33), (1, 1), (1, 64), (39, 1), (16, 65)];
-        let pairs: Vec<Pair> = shapes
-            .iter()
-            .map(|(h, w)| wild_pair(Shape::new(*h, *w), &mut dice))
-            .collect();
+        let pairs: Vec<Pair> =
+            shapes.iter().map(|(h, w)| wild_pair(Shape::new(*h, *w), &mut dice)).collect();
         for (epsilon, relaxation, reference, range_bits) in [
             (1e-3, 0.1, Reference::Product, 100.0),
             (1e-3, f64::INFINITY, Reference::Product, 1500.0),
             (1e-2, 0.01, Reference::Counting, 100.0),
             (0.3, 10.0, Reference::Counting, 1.0),
         ] {
-            let settings = Settings {
-                epsilon,
-                relaxation,
-                reference,
-                ..Settings::default()
-            };
-            let problems: Vec<Problem> = pairs
-                .iter()
-                .map(|pair| prepare(pair, &settings).unwrap())
-                .collect();
+            let settings = Settings { epsilon, relaxation, reference, ..Settings::default() };
+            let problems: Vec<Problem> =
+                pairs.iter().map(|pair| prepare(pair, &settings).unwrap()).collect();
             let lanes: Vec<_> = pairs.iter().zip(&problems).collect();
             let on_device = Lanes::upload(&gpu, padded, &lanes, &settings).unwrap();
             // At the last ε, with a shift that is not in the stored iterate.
@@ -468,9 +432,8 @@ mod tests {
             for (n, (pair, problem)) in pairs.iter().zip(&problems).enumerate() {
                 let w = problem.shape.w_px;
                 let place = |p: usize| n * padded.n_px() + p / w * padded.w_px + p % w;
-                let own: Vec<f64> = (0..problem.shape.n_px())
-                    .map(|p| unpack(phi[place(p)]) - 12.3)
-                    .collect();
+                let own: Vec<f64> =
+                    (0..problem.shape.n_px()).map(|p| unpack(phi[place(p)]) - 12.3).collect();
                 for q in 0..problem.shape.n_px() {
                     if pair.target.density[q] > 0.0 {
                         let found = unpack(gamma[place(q)]);
@@ -500,9 +463,8 @@ mod tests {
             let mut words = first(&problem);
             words[word::STAGE] = stage;
             gpu.write(&lanes.lanes, &[words]).unwrap();
-            let phi: Vec<Packed> = (0..shape.n_px())
-                .map(|_| pack(dice.between(-100.0, 100.0)))
-                .collect();
+            let phi: Vec<Packed> =
+                (0..shape.n_px()).map(|_| pack(dice.between(-100.0, 100.0))).collect();
             gpu.write(&lanes.phi, &phi).unwrap();
             let mut recording = gpu.record();
             lanes.record_gamma(&mut recording).unwrap();

@@ -39,26 +39,14 @@ impl Series {
         let bodies = (0..n_bodies)
             .map(|i| {
                 let along = (i as f64 + 0.5) / n_bodies as f64;
-                let (cy, cx) = if w >= h {
-                    (h / 2.0, along * w)
-                } else {
-                    (along * h, w / 2.0)
-                };
-                let room = if w >= h {
-                    (h, w / n_bodies as f64)
-                } else {
-                    (h / n_bodies as f64, w)
-                };
+                let (cy, cx) = if w >= h { (h / 2.0, along * w) } else { (along * h, w / 2.0) };
+                let room = if w >= h { (h, w / n_bodies as f64) } else { (h / n_bodies as f64, w) };
                 // The first body is present throughout; others may appear late or vanish early.
                 let fate = if i == 0 { 0 } else { dice.below(3) };
                 Body::roll(&mut dice, (cy, cx), room, fate)
             })
             .collect();
-        Series {
-            shape,
-            n_frames,
-            bodies,
-        }
+        Series { shape, n_frames, bodies }
     }
 
     /// Height and width of the frames.
@@ -122,10 +110,8 @@ struct Body {
 impl Body {
     fn roll(dice: &mut Rng, (cy, cx): (f64, f64), room: (f64, f64), fate: usize) -> Body {
         let long = room.0.max(room.1);
-        let (ry, rx) = (
-            0.26 * room.0 * dice.between(0.85, 1.15),
-            0.26 * room.1 * dice.between(0.85, 1.15),
-        );
+        let (ry, rx) =
+            (0.26 * room.0 * dice.between(0.85, 1.15), 0.26 * room.1 * dice.between(0.85, 1.15));
         // Oblong, but no needle.
         let radii = (ry.min(1.8 * rx), rx.min(3.0 * ry));
         let centre = (
@@ -138,19 +124,12 @@ impl Body {
         };
         let drift = (away(0.25 * room.0), away(0.15 * room.1 + 0.1 * long));
         let harmonics = [2.0, 3.0, 4.0].map(|k: f64| {
-            (
-                dice.between(-0.24, 0.24) / k,
-                dice.between(0.0, 1.0),
-                dice.between(-0.5, 0.5),
-            )
+            (dice.between(-0.24, 0.24) / k, dice.between(0.0, 1.0), dice.between(-0.5, 0.5))
         });
         let growth = dice.between(0.95, 1.3);
         // A long body in a flat frame has no room to turn.
         let free = (2.0 * radii.0 / radii.1).min(1.0);
-        let angle = (
-            free * dice.between(-0.06, 0.06),
-            free * dice.between(-0.12, 0.12),
-        );
+        let angle = (free * dice.between(-0.06, 0.06), free * dice.between(-0.12, 0.12));
         let divides = (dice.below(2) == 0).then(|| dice.between(0.15, 0.6));
         let present = match fate {
             0 => (-1.0, 2.0),
@@ -231,10 +210,8 @@ impl Lobe {
             let rim = (1.15 * reach).min(n_px as f64 / 2.0);
             centre.clamp(rim, n_px as f64 - rim)
         };
-        self.centre = (
-            keep(self.centre.0, reach_y, shape.h_px),
-            keep(self.centre.1, reach_x, shape.w_px),
-        );
+        self.centre =
+            (keep(self.centre.0, reach_y, shape.h_px), keep(self.centre.1, reach_x, shape.w_px));
         self
     }
 
@@ -333,10 +310,7 @@ mod tests {
                 };
                 let places = (0..frame.len()).filter(rim);
                 let lost: f64 = places.map(|at| f64::from(frame[at])).sum();
-                assert!(
-                    total > 0.0 && lost < 0.02 * total,
-                    "seed {seed}: {lost} of {total}"
-                );
+                assert!(total > 0.0 && lost < 0.02 * total, "seed {seed}: {lost} of {total}");
             }
             n_dividing += series.bodies.iter().filter(|b| b.divides.is_some()).count();
             n_appearing += series.bodies.iter().filter(|b| b.present.0 > 0.0).count();

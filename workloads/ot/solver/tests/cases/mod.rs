@@ -19,20 +19,11 @@ impl Case {
         let json: Value =
             serde_json::from_str(&std::fs::read_to_string(json_path).unwrap()).unwrap();
         let arrays = NpzArchive::open(json_path.with_extension("npz")).unwrap();
-        Case {
-            name: json["name"].as_str().unwrap().to_owned(),
-            json,
-            arrays,
-        }
+        Case { name: json["name"].as_str().unwrap().to_owned(), json, arrays }
     }
 
     pub(crate) fn array(&mut self, name: &str) -> Vec<f64> {
-        self.arrays
-            .by_name(name)
-            .unwrap()
-            .unwrap()
-            .into_vec::<f64>()
-            .unwrap()
+        self.arrays.by_name(name).unwrap().unwrap().into_vec::<f64>().unwrap()
     }
 
     pub(crate) fn pair(&mut self) -> Pair {
@@ -74,10 +65,6 @@ pub(crate) fn cases() -> Vec<Case> {
         .filter(|path| path.extension().is_some_and(|e| e == "json"))
         .collect();
     paths.sort();
-    assert!(
-        !paths.is_empty(),
-        "no reference cases in {}",
-        folder.display()
-    );
+    assert!(!paths.is_empty(), "no reference cases in {}", folder.display());
     paths.iter().map(|path| Case::load(path)).collect()
 }

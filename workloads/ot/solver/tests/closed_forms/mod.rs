@@ -28,11 +28,7 @@ impl ClosedForm {
         pair: Pair,
         motion: impl Fn(f64, f64) -> [f64; 2] + Send + Sync + 'static,
     ) -> ClosedForm {
-        ClosedForm {
-            name,
-            pair,
-            motion: Box::new(motion),
-        }
+        ClosedForm { name, pair, motion: Box::new(motion) }
     }
 
     pub(crate) fn error(&self, solution: &Solution) -> MotionError {
@@ -58,11 +54,7 @@ impl ClosedForm {
             wanted.push((uy.hypot(ux), *a));
         }
         let (found, wanted) = (median(found), median(wanted));
-        MotionError {
-            mean_px: error / mass,
-            median_px: found - wanted,
-            motion_px: wanted,
-        }
+        MotionError { mean_px: error / mass, median_px: found - wanted, motion_px: wanted }
     }
 }
 
@@ -113,10 +105,7 @@ pub(crate) fn moved_disc(n: usize, r: f64, shift: [f64; 2]) -> ClosedForm {
         })
     };
     ClosedForm {
-        name: format!(
-            "disc of {r} px moved by {:.2} px, {n} px",
-            shift[0].hypot(shift[1])
-        ),
+        name: format!("disc of {r} px moved by {:.2} px, {n} px", shift[0].hypot(shift[1])),
         pair: Pair::new(disc([0.0; 2]), disc(shift)),
         motion: Box::new(move |_, _| shift),
     }
@@ -143,11 +132,7 @@ pub(crate) fn many_discs(
         let nearest = discs.iter().min_by(|a, b| off(&a.0).total_cmp(&off(&b.0)));
         nearest.map_or([0.0; 2], |disc| disc.2)
     };
-    ClosedForm {
-        name: format!("{name}, {n} px"),
-        pair,
-        motion: Box::new(motion),
-    }
+    ClosedForm { name: format!("{name}, {n} px"), pair, motion: Box::new(motion) }
 }
 
 /// Two discs of radius 8 that pass each other at a distance, and sixty particles of radius 2.5.
@@ -155,10 +140,7 @@ pub(crate) fn several(n: usize) -> Vec<ClosedForm> {
     let c = n as f64 / 2.0;
     let two = |gap: f64| {
         let off = 8.0 + gap / 2.0;
-        let discs = vec![
-            ([c - off, c], 8.0, [0.0, 2.0]),
-            ([c + off, c], 8.0, [0.0, -2.0]),
-        ];
+        let discs = vec![([c - off, c], 8.0, [0.0, 2.0]), ([c + off, c], 8.0, [0.0, -2.0])];
         many_discs(&format!("two discs {gap} px apart"), n, discs)
     };
     let particles = (0..60)
@@ -170,12 +152,7 @@ pub(crate) fn several(n: usize) -> Vec<ClosedForm> {
             ([y, x], 2.5, [1.0, 2.0])
         })
         .collect();
-    vec![
-        two(16.0),
-        two(6.0),
-        two(2.0),
-        many_discs("particles", n, particles),
-    ]
+    vec![two(16.0), two(6.0), two(2.0), many_discs("particles", n, particles)]
 }
 
 /// A disc that grows (or shrinks) from one radius to another.
@@ -260,11 +237,7 @@ pub(crate) fn gaussian(
             let (y, x) = ((at / n) as f64 - c - by[0], (at % n) as f64 - c - by[1]);
             let exponent = 0.5 * (ia * y * y + 2.0 * ib * y * x + id * x * x);
             // What is left out is a part of 1e-5 of the mass.
-            if exponent > 11.5 {
-                0.0
-            } else {
-                height * (-exponent).exp() / (a * d - b * b).sqrt()
-            }
+            if exponent > 11.5 { 0.0 } else { height * (-exponent).exp() / (a * d - b * b).sqrt() }
         };
         Frame::new(n, n, (0..n * n).map(pixel).collect()).unwrap()
     };
@@ -272,17 +245,11 @@ pub(crate) fn gaussian(
     let [ma, mb, md] = gaussian_map(from, to);
     let motion = move |y: f64, x: f64| {
         let (y, x) = (y - c + half[0], x - c + half[1]);
-        [
-            shift[0] + ma * y + mb * x - y,
-            shift[1] + mb * y + md * x - x,
-        ]
+        [shift[0] + ma * y + mb * x - y, shift[1] + mb * y + md * x - x]
     };
     ClosedForm {
         name: format!("{name}, {n} px"),
-        pair: Pair::new(
-            bell(from, [-half[0], -half[1]], 1.0),
-            bell(to, half, growth),
-        ),
+        pair: Pair::new(bell(from, [-half[0], -half[1]], 1.0), bell(to, half, growth)),
         motion: Box::new(motion),
     }
 }

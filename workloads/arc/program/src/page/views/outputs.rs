@@ -53,10 +53,7 @@ pub(super) fn outputs(run: &Path, wanted: &[Wanted]) -> Result<Vec<(Wanted, Valu
     }
     let ranges = positions.into_iter().map(|position| position..position + 1);
     let selection = RowSelection::from_consecutive_ranges(ranges, n_rows);
-    table.builder = table
-        .builder
-        .with_row_groups(chosen)
-        .with_row_selection(selection);
+    table.builder = table.builder.with_row_groups(chosen).with_row_selection(selection);
     let mut outputs = Vec::with_capacity(read.len());
     let table = table.columns(&["error_kind", "output", "output_bytes"]);
     table.for_each(|batch| {
@@ -86,20 +83,15 @@ fn groups(metadata: &ParquetMetaData, wanted: &[Wanted]) -> Vec<Group> {
         let n_inside =
             wanted[first_wanted..].partition_point(|wanted| wanted.position < first_row + n_rows);
         let inside = first_wanted..first_wanted + n_inside;
-        let outputs = group
-            .columns()
-            .iter()
-            .find(|column| column.column_path().string() == "output");
+        let outputs =
+            group.columns().iter().find(|column| column.column_path().string() == "output");
         groups.push(Group {
             first_row,
             n_rows,
             n_bytes: outputs
                 .and_then(|outputs| u64::try_from(outputs.uncompressed_size()).ok())
                 .unwrap_or(0),
-            n_best: wanted[inside.clone()]
-                .iter()
-                .filter(|wanted| wanted.program_idx == 0)
-                .count(),
+            n_best: wanted[inside.clone()].iter().filter(|wanted| wanted.program_idx == 0).count(),
             wanted: inside,
         });
         first_row += n_rows;
@@ -110,9 +102,8 @@ fn groups(metadata: &ParquetMetaData, wanted: &[Wanted]) -> Vec<Group> {
 
 /// The numbers of the groups to read, ascending: at least one, if anything is wanted.
 fn chosen(groups: &[Group], n_bytes_max: u64) -> Vec<usize> {
-    let mut by_worth: Vec<usize> = (0..groups.len())
-        .filter(|&at| !groups[at].wanted.is_empty())
-        .collect();
+    let mut by_worth: Vec<usize> =
+        (0..groups.len()).filter(|&at| !groups[at].wanted.is_empty()).collect();
     by_worth.sort_by_key(|&at| std::cmp::Reverse((groups[at].n_best, groups[at].wanted.len())));
     let mut n_bytes = 0;
     let mut chosen: Vec<usize> = Vec::new();
@@ -156,9 +147,7 @@ fn drawn(text: &str) -> Value {
     struct Encoded {
         grid: Vec<Vec<i64>>,
     }
-    let grid = text
-        .strip_prefix("{\"grid\":")
-        .and_then(|rest| rest.strip_suffix('}'));
+    let grid = text.strip_prefix("{\"grid\":").and_then(|rest| rest.strip_suffix('}'));
     // Most are small grids of colours.
     if text.len() <= 2 * SIDE_DRAWN_MAX * SIDE_DRAWN_MAX
         && let Some(short) = grid.and_then(short)
@@ -217,13 +206,8 @@ mod tests {
             wanted: 0..n_wanted,
             n_best,
         };
-        let groups = [
-            group(40, 3, 0),
-            group(40, 9, 0),
-            group(10, 0, 0),
-            group(50, 1, 1),
-            group(10, 2, 0),
-        ];
+        let groups =
+            [group(40, 3, 0), group(40, 9, 0), group(10, 0, 0), group(50, 1, 1), group(10, 2, 0)];
         assert_eq!(chosen(&groups, 100), [1, 3, 4]);
         assert_eq!(chosen(&groups, 1), [3], "one is always read");
         assert_eq!(chosen(&groups, 1000), [0, 1, 3, 4]);

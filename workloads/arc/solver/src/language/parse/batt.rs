@@ -25,15 +25,8 @@ pub(super) fn is_in(text: &str) -> bool {
 
 /// Reads the function. A line with an error rejects only the candidates that depend on it.
 pub(super) fn parse<'a>(file: &'a str, text: &'a str, lines: &[Line<'a>], names: Names) -> Parsed {
-    let source = Source {
-        file,
-        text,
-        name: Some("batt"),
-    };
-    let mut parsed = Parsed {
-        dialect: names.dialect,
-        ..Parsed::default()
-    };
+    let source = Source { file, text, name: Some("batt") };
+    let mut parsed = Parsed { dialect: names.dialect, ..Parsed::default() };
     let mut heads = (0..lines.len()).filter(|&k| is_head(&lines[k]));
     let start = heads.next().expect("the caller has seen one");
     let block = block_at(lines, start);
@@ -54,10 +47,7 @@ pub(super) fn parse<'a>(file: &'a str, text: &'a str, lines: &[Line<'a>], names:
     }
     for again in heads {
         let name = &lines[again].tokens[1];
-        let reason = Reason::DefinedBefore {
-            name: "batt".into(),
-            line: block[0].tokens[1].line,
-        };
+        let reason = Reason::DefinedBefore { name: "batt".into(), line: block[0].tokens[1].line };
         parsed.errors.push(*source.error(name, reason));
     }
     parsed
@@ -99,13 +89,7 @@ impl<'a> Batt<'a> {
         let set_later = block[1..].iter().flat_map(assigned).collect();
         Ok(Batt {
             source,
-            body: Body {
-                own_name: "batt",
-                names,
-                statements: Vec::new(),
-                variables,
-                set_later,
-            },
+            body: Body { own_name: "batt", names, statements: Vec::new(), variables, set_later },
             rejected: HashMap::new(),
             names: HashMap::new(),
             rows: Vec::new(),
@@ -182,11 +166,7 @@ impl<'a> Batt<'a> {
             ["return", ..] => {
                 line.at = 1;
                 // Files written by hand return the lists in the other order, too.
-                let (first, second) = if line.is_at("s") {
-                    ("s", "o")
-                } else {
-                    ("o", "s")
-                };
+                let (first, second) = if line.is_at("s") { ("s", "o") } else { ("o", "s") };
                 line.expect(first, "`o, s`")?;
                 line.expect(",", "`, s`")?;
                 line.expect(second, "`s`")?;
@@ -255,14 +235,7 @@ impl<'a> Batt<'a> {
         };
         let named = |name: &str| self.body.primitive(name);
         let functions = ["apply", "mapply", "first", "second", "p_g"].map(named);
-        let [
-            Some(apply),
-            Some(mapply),
-            Some(first),
-            Some(second),
-            Some(p_g),
-        ] = functions
-        else {
+        let [Some(apply), Some(mapply), Some(first), Some(second), Some(p_g)] = functions else {
             let wanted = "another call: the dialect has no `p_g` and `second`";
             return Err(self.source.error(&names[0], Reason::Expected { wanted }));
         };
@@ -307,10 +280,7 @@ impl<'a> Batt<'a> {
             None => format!("batt_{}", number.text),
         };
         if let Some(&wrong) = self.rejected.get(variable.text) {
-            let reason = Reason::NeedsRejected {
-                name: variable.text.into(),
-                line: wrong,
-            };
+            let reason = Reason::NeedsRejected { name: variable.text.into(), line: wrong };
             return Err(self.source.error(&variable, reason));
         }
         let output = self.body.name(line, variable)?;
@@ -383,9 +353,7 @@ fn assigned<'a>(line: &Line<'a>) -> Vec<&'a str> {
     let Some(equals) = line.tokens.iter().position(|t| t.text == "=") else {
         return Vec::new();
     };
-    let names = line.tokens[..equals]
-        .iter()
-        .filter(|t| t.kind == Kind::Name);
+    let names = line.tokens[..equals].iter().filter(|t| t.kind == Kind::Name);
     names.map(|t| t.text).collect()
 }
 
@@ -417,11 +385,7 @@ fn task<'a>(line: &mut Cursor<'_, 'a>) -> Outcome<Option<&'a str>> {
     const WANTED: &str = "a task's name in quotes (letters, digits, `_`, `-`) or None";
     let token = line.next(WANTED)?;
     let quoted = token.kind == Kind::Text && token.text.len() > 2;
-    let name = if quoted {
-        token.text.trim_matches(['\'', '"'])
-    } else {
-        token.text
-    };
+    let name = if quoted { token.text.trim_matches(['\'', '"']) } else { token.text };
     let is_named = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
     if name == "None" {
         Ok(None)

@@ -12,17 +12,12 @@ pub(super) struct Cursor<'t, 'a> {
 
 impl<'t, 'a> Cursor<'t, 'a> {
     pub(super) fn new(source: Source<'a>, line: &'t Line<'a>) -> Cursor<'t, 'a> {
-        Cursor {
-            tokens: &line.tokens,
-            at: 0,
-            source,
-        }
+        Cursor { tokens: &line.tokens, at: 0, source }
     }
 
     /// Whether the next token is this mark or word.
     pub(super) fn is_at(&self, text: &str) -> bool {
-        self.peek()
-            .is_some_and(|t| t.text == text && t.kind != Kind::Text)
+        self.peek().is_some_and(|t| t.text == text && t.kind != Kind::Text)
     }
 
     /// Skips a type after `:` or `->`, up to one of these marks outside all brackets.

@@ -165,10 +165,7 @@ pub enum Reason {
 }
 
 fn suggestion(nearest: &Option<String>) -> String {
-    nearest
-        .as_ref()
-        .map(|n| format!("; did you mean `{n}`?"))
-        .unwrap_or_default()
+    nearest.as_ref().map(|n| format!("; did you mean `{n}`?")).unwrap_or_default()
 }
 
 impl fmt::Display for ParseError {
@@ -178,20 +175,9 @@ impl fmt::Display for ParseError {
         // Tabs stay tabs, so that the underline stands below the token.
         let lead = self.excerpt.before.chars();
         let lead: String = lead.map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
-        let underline = "^".repeat(
-            self.token
-                .lines()
-                .next()
-                .unwrap_or_default()
-                .chars()
-                .count()
-                .max(1),
-        );
-        writeln!(
-            f,
-            "{}:{}:{}: {}",
-            self.file, self.line, self.column, self.reason
-        )?;
+        let underline =
+            "^".repeat(self.token.lines().next().unwrap_or_default().chars().count().max(1));
+        writeln!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.reason)?;
         writeln!(f, "{margin} |")?;
         let Excerpt { before, after } = &self.excerpt;
         writeln!(f, "{number} | {before}{after}")?;

@@ -130,24 +130,14 @@ impl<'a> Body<'a> {
 
     pub(super) fn push(&mut self, callee: Callee, mut args: Vec<Operand>) -> Operand {
         args.shrink_to_fit();
-        self.statements.push(Statement {
-            callee,
-            args,
-            is_guarded: false,
-        });
+        self.statements.push(Statement { callee, args, is_guarded: false });
         Operand::Result(self.statements.len() as u32 - 1)
     }
 
     fn tuple(&mut self, items: Vec<Operand>) -> Operand {
         let constants: Option<Vec<Constant>> = items
             .iter()
-            .map(|o| {
-                if let Operand::Constant(c) = o {
-                    Some(c.clone())
-                } else {
-                    None
-                }
-            })
+            .map(|o| if let Operand::Constant(c) = o { Some(c.clone()) } else { None })
             .collect();
         match constants {
             Some(constants) if is_small(&constants, 0, &mut 0) => {
@@ -183,14 +173,10 @@ impl<'a> Body<'a> {
         // Generated programs have thousands of variables, all with similar names.
         const N_VARIABLES_MAX: usize = 1000;
         let variables = self.variables.keys().copied();
-        let variables = variables
-            .filter(|_| self.variables.len() <= N_VARIABLES_MAX)
-            .chain(CONSTANT_NAMES);
-        let nearest = if is_called {
-            nearest(name, known)
-        } else {
-            nearest(name, known.chain(variables))
-        };
+        let variables =
+            variables.filter(|_| self.variables.len() <= N_VARIABLES_MAX).chain(CONSTANT_NAMES);
+        let nearest =
+            if is_called { nearest(name, known) } else { nearest(name, known.chain(variables)) };
         let (name, nearest) = (cut(name), nearest.map(String::from));
         error(if is_called {
             Reason::UnknownFunction { name, nearest }
@@ -219,10 +205,7 @@ pub(super) fn arguments<'a, T>(
     cursor: &mut Cursor<'_, 'a>,
     one: &mut impl FnMut(&mut Cursor<'_, 'a>) -> Outcome<T>,
 ) -> Outcome<Arguments<'a, T>> {
-    let mut arguments = Arguments {
-        positional: Vec::new(),
-        named: Vec::new(),
-    };
+    let mut arguments = Arguments { positional: Vec::new(), named: Vec::new() };
     loop {
         if cursor.is_at(")") {
             cursor.at += 1;

@@ -68,10 +68,8 @@ pub fn parse(file: &str, text: &str) -> Parsed {
         None if batt::is_in(text) => Dialect::Batt,
         None => Dialect::detect(text),
     };
-    let names = Names {
-        dialect,
-        has_constants: dialect != Dialect::Batt || imports_constants(text),
-    };
+    let names =
+        Names { dialect, has_constants: dialect != Dialect::Batt || imports_constants(text) };
     read(file, text, names)
 }
 
@@ -84,10 +82,7 @@ pub fn parse(file: &str, text: &str) -> Parsed {
 /// assert_eq!(parse_in("mine.py", text, Dialect::ArcDsl).programs, []);
 /// ```
 pub fn parse_in(file: &str, text: &str, dialect: Dialect) -> Parsed {
-    let names = Names {
-        dialect,
-        has_constants: true,
-    };
+    let names = Names { dialect, has_constants: true };
     read(file, text, names)
 }
 
@@ -117,10 +112,7 @@ fn read(file: &str, text: &str, names: Names) -> Parsed {
         let lines: Vec<Line<'_>> = token::lines(text).collect();
         return batt::parse(file, text, &lines, names);
     }
-    let mut parsed = Parsed {
-        dialect: names.dialect,
-        ..Parsed::default()
-    };
+    let mut parsed = Parsed { dialect: names.dialect, ..Parsed::default() };
     let mut first_lines: HashMap<&str, usize> = HashMap::new();
     let mut lines = token::lines(text).peekable();
     while let Some(first) = lines.next() {
@@ -134,25 +126,14 @@ fn read(file: &str, text: &str, names: Names) -> Parsed {
         {
             continue;
         }
-        let source = Source {
-            file,
-            text,
-            name: None,
-        };
+        let source = Source { file, text, name: None };
         let program = source.program(&block, names).and_then(|program| {
             let name = &head[1];
             match first_lines.insert(name.text, name.line) {
                 None => Ok(program),
                 Some(line) => {
-                    let reason = Reason::DefinedBefore {
-                        name: cut(name.text),
-                        line,
-                    };
-                    Err(Source {
-                        name: Some(name.text),
-                        ..source
-                    }
-                    .error(name, reason))
+                    let reason = Reason::DefinedBefore { name: cut(name.text), line };
+                    Err(Source { name: Some(name.text), ..source }.error(name, reason))
                 }
             }
         });

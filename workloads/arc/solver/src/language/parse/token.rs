@@ -40,13 +40,7 @@ impl Line<'_> {
 /// The logical lines that are not empty, one after the other: the tokens of a large file take many times its size.
 pub(super) fn lines(text: &str) -> Lines<'_> {
     Lines {
-        scan: Scan {
-            text,
-            at: 0,
-            line: 1,
-            column: 1,
-            column_at: 0,
-        },
+        scan: Scan { text, at: 0, line: 1, column: 1, column_at: 0 },
         tokens: Vec::new(),
         n_open: 0,
     }
@@ -158,13 +152,8 @@ impl<'a> Scan<'a> {
         };
         self.column += self.text[self.column_at..self.at].chars().count();
         self.column_at = self.at;
-        let token = Token {
-            kind,
-            text: &rest[..n],
-            line: self.line,
-            column: self.column,
-            at: self.at,
-        };
+        let token =
+            Token { kind, text: &rest[..n], line: self.line, column: self.column, at: self.at };
         for (k, _) in token.text.match_indices('\n') {
             self.begin_line(self.at + k + 1);
         }

@@ -84,18 +84,12 @@ fn of_object(object: &Value, most: bool) -> Result {
 
 /// The colours of a grid.
 pub(crate) fn palette_t(a: &[Value]) -> Result {
-    safe(
-        rows_table(&a[0]).and_then(ValueTable::into_value),
-        SafeDefault::Set,
-    )
+    safe(rows_table(&a[0]).and_then(ValueTable::into_value), SafeDefault::Set)
 }
 
 /// The colours of an object.
 pub(crate) fn palette_f(a: &[Value]) -> Result {
-    safe(
-        object_table(&a[0]).and_then(ValueTable::into_value),
-        SafeDefault::Set,
-    )
+    safe(object_table(&a[0]).and_then(ValueTable::into_value), SafeDefault::Set)
 }
 
 fn object_table(object: &Value) -> Result<ValueTable> {

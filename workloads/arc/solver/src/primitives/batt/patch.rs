@@ -90,10 +90,9 @@ impl Mirror {
             Ok(match self {
                 Mirror::Horizontal => (op::sub(&a, &i)?, j),
                 Mirror::Vertical => (i, op::sub(&b, &j)?),
-                Mirror::Diagonal => (
-                    op::add(&op::sub(&j, &b)?, &a)?,
-                    op::add(&op::sub(&i, &a)?, &b)?,
-                ),
+                Mirror::Diagonal => {
+                    (op::add(&op::sub(&j, &b)?, &a)?, op::add(&op::sub(&i, &a)?, &b)?)
+                }
             })
         };
         let mut all = Vec::new();

@@ -4,10 +4,7 @@ use super::*;
 use swathe_ot::{Pair, Settings, Shape, Status, pool_live, solve, summarise, synth};
 
 fn view_of(pair: &Pair, settings: &Settings) -> (PairView, Solution) {
-    let settings = Settings {
-        fields: true,
-        ..settings.clone()
-    };
+    let settings = Settings { fields: true, ..settings.clone() };
     let solution = solve(pair, &settings).unwrap();
     // Like in a run, frames are cut to their live box before they are solved.
     let live = solution.geometry.live.unwrap();
@@ -15,9 +12,7 @@ fn view_of(pair: &Pair, settings: &Settings) -> (PairView, Solution) {
         let rows = live.y0_px..live.y1_px();
         let pixels = rows.flat_map(|y| {
             let start = y * frame.shape.w_px + live.x0_px;
-            frame.density[start..start + live.shape.w_px]
-                .iter()
-                .copied()
+            frame.density[start..start + live.shape.w_px].iter().copied()
         });
         Frame::new(live.shape.h_px, live.shape.w_px, pixels.collect()).unwrap()
     };
@@ -45,9 +40,9 @@ fn values(map: &ViewMap, is_signed: bool) -> Vec<f64> {
     let mut bytes = Vec::new();
     for four in map.bytes.as_bytes().chunks(4) {
         let n = four.iter().filter(|c| **c != b'=').count();
-        let word = four.iter().fold(0u32, |word, c| {
-            word << 6 | u32::from(if *c == b'=' { 0 } else { place(*c) })
-        });
+        let word = four
+            .iter()
+            .fold(0u32, |word, c| word << 6 | u32::from(if *c == b'=' { 0 } else { place(*c) }));
         bytes.extend_from_slice(&word.to_be_bytes()[1..n]);
     }
     let value = |byte: u8| match (byte, is_signed) {
@@ -66,10 +61,7 @@ fn sum(values: &[f64]) -> f64 {
 fn small_maps_keep_the_mass_of_large_ones() {
     for (h, w, pool) in [(48, 90, 1), (150, 290, 1), (150, 290, 2)] {
         let pair = synth::embryo_pair(Shape::new(h, w), 3, synth::Change::default());
-        let settings = Settings {
-            pool,
-            ..Settings::default()
-        };
+        let settings = Settings { pool, ..Settings::default() };
         let (view, solution) = view_of(&pair, &settings);
         let [rows, columns] = view.cells;
         assert!(rows.max(columns) <= N_CELLS_MAX);
@@ -79,10 +71,9 @@ fn small_maps_keep_the_mass_of_large_ones() {
         assert_eq!(speeds.len(), rows * columns);
         // Cells at the rim are smaller, but hardly contain any of the embryo.
         let cell_area = (view.cell_px * view.cell_px) as f64;
-        for (map, total) in [
-            (&view.created, solution.mass_created),
-            (&view.destroyed, solution.mass_destroyed),
-        ] {
+        for (map, total) in
+            [(&view.created, solution.mass_created), (&view.destroyed, solution.mass_destroyed)]
+        {
             let found = sum(&values(map, true)) * cell_area;
             let size = solution.mass_created_clamped + solution.mass_destroyed_clamped;
             // Bytes are rounded, and the strongest cells are clamped to the last colour.
@@ -90,10 +81,7 @@ fn small_maps_keep_the_mass_of_large_ones() {
         }
         let brightness = sum(&values(&view.source, false)) * cell_area;
         let mass = solution.mass_src;
-        assert!(
-            (brightness - mass).abs() < 0.05 * mass,
-            "{brightness} for {mass}"
-        );
+        assert!((brightness - mass).abs() < 0.05 * mass, "{brightness} for {mass}");
     }
 }
 
@@ -106,10 +94,7 @@ fn figures_are_those_of_all_pixels() {
     let n_live = n_live.filter(|v| !v[0].is_nan()).count() as u64;
     assert_eq!(view.histogram.counts.len(), N_BINS);
     assert_eq!(view.histogram.counts.iter().sum::<u64>(), n_live);
-    assert!(
-        view.histogram.counts[N_BINS - 1] > 0,
-        "the fastest is there"
-    );
+    assert!(view.histogram.counts[N_BINS - 1] > 0, "the fastest is there");
     let max = summary.displacement_px.max;
     assert!((view.histogram.to_px - max).abs() < 1e-4 * max);
     // The mean over bins is accurate to half a bin.
@@ -141,11 +126,8 @@ fn arrows_are_few_and_lie_on_the_source() {
     });
     // The mean position of a square's live pixels may itself be in a hole.
     assert!(on.count() * 10 >= n * 9);
-    let rows: std::collections::BTreeSet<u64> = arrows
-        .y
-        .iter()
-        .map(|y| *y as u64 / arrows.step_px as u64)
-        .collect();
+    let rows: std::collections::BTreeSet<u64> =
+        arrows.y.iter().map(|y| *y as u64 / arrows.step_px as u64).collect();
     assert!(rows.len() <= N_ARROWS_MAX);
 }
 
@@ -175,10 +157,7 @@ fn particles_beside_a_large_body_have_arrows_too() {
     let (view, solution) = view_of(&Pair::new(frame(0), frame(3)), &Settings::default());
     let live = solution.geometry.live.unwrap();
     for n in 0..8 {
-        let (y, x) = (
-            (100 + 10 * n - live.y0_px) as f64,
-            (110 + 5 * n - live.x0_px) as f64,
-        );
+        let (y, x) = ((100 + 10 * n - live.y0_px) as f64, (110 + 5 * n - live.x0_px) as f64);
         let mut places = view.arrows.y.iter().zip(&view.arrows.x);
         let is_near = |(ay, ax): (&f64, &f64)| {
             (ay - y).abs().max((ax - x).abs()) <= view.arrows.step_px as f64
@@ -211,16 +190,9 @@ fn empty_frames_have_views_that_can_be_written() {
         let (view, _) = view_of(&pair, &Settings::default());
         assert!(view.arrows.y.is_empty());
         assert_eq!(view.histogram.counts.iter().sum::<u64>(), 0);
-        assert!(
-            serde_json::to_string(&view)
-                .unwrap()
-                .contains("\"cells\":[5,")
-        );
+        assert!(serde_json::to_string(&view).unwrap().contains("\"cells\":[5,"));
     }
-    let settings = Settings {
-        fields: true,
-        ..Settings::default()
-    };
+    let settings = Settings { fields: true, ..Settings::default() };
     let pair = Pair::new(empty.clone(), empty.clone());
     let solution = solve(&pair, &settings).unwrap();
     let summary = summarise(&solution);
