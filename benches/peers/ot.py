@@ -116,7 +116,7 @@ def whole_command(program, folder, turn):
     """Processor and wall time of a pair, and the settings that the run chose."""
     out = f"{folder}/run{turn}"
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    command = [program, "ot", "pairs.csv", "--out", out, "--device", "cpu"]
+    command = [os.path.abspath(program), "ot", "pairs.csv", "--out", out, "--device", "cpu"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
     wall_ms = (time.perf_counter() - start) * 1e3
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
