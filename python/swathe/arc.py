@@ -165,8 +165,11 @@ class Results:
             n_tested += is_known
             n_solved += is_known and task in fitting and (equal == 1).all()
         counted = f"of {len(self.tasks)} task{'' if len(self.tasks) == 1 else 's'}"
-        fit = f"{len(fitting)} {'' if n_tested else counted + ' '}fit their demonstrations"
-        print(f"{n_solved} {counted} solved, {fit}" if n_tested else fit)
+        fit = "fits its demonstrations" if len(fitting) == 1 else "fit their demonstrations"
+        if n_tested:
+            print(f"{n_solved} {counted} solved, {len(fitting)} {fit}")
+        else:
+            print(f"{len(fitting)} {counted} {fit}")
         n_right = int((columns["equal"] == 1).sum())
         print(f"{len(self)} calls, {n_right} gave the expected output")
 

@@ -417,7 +417,7 @@ fn programs_of_their_own_tasks_have_no_matrix() {
     assert_eq!(run.value("document.querySelectorAll('.matrix').length"), 0);
     assert_eq!(own_figure(&run, "arc.tasks_fit"), 1.0);
     // There are no tests.
-    assert_eq!(run.text("h1"), "1 of 2 tasks fit their demonstrations");
+    assert_eq!(run.text("h1"), "1 of 2 tasks fits its demonstrations");
     assert!(run.text("#arc").contains("of its own name"));
     run.click("#tasks tbody tr:nth-child(2)");
     assert_eq!(run.text(".task-title"), "b, solve_b");

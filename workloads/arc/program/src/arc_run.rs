@@ -72,9 +72,10 @@ pub(crate) fn headline(run: &Path) -> Result<Option<String>, FolderError> {
         Ok(())
     })?;
     let tasks = counted(n_tasks, "task", "tasks");
+    let fit = if n_fit == 1 { "fits its demonstrations" } else { "fit their demonstrations" };
     Ok(Some(match n_tested {
-        0 => format!("{n_fit} of {tasks} fit their demonstrations"),
-        _ => format!("{n_solved} of {tasks} solved, {n_fit} fit their demonstrations"),
+        0 => format!("{n_fit} of {tasks} {fit}"),
+        _ => format!("{n_solved} of {tasks} solved, {n_fit} {fit}"),
     }))
 }
 

@@ -208,7 +208,8 @@ fn table_of_plain(object: &Bound<'_, PyAny>, hashes: &[u64]) -> PyResult<Option<
         return Ok(table.map(|table| SetTable::with_dummies(table.n_slots, hashes.len())));
     }
     // Which of several tables it is shows where a copy puts another element.
-    let is_in_doubt = |slot: &u32| tables.iter().any(|table| table.slots.binary_search(slot).is_err());
+    let is_in_doubt =
+        |slot: &u32| tables.iter().any(|table| table.slots.binary_search(slot).is_err());
     let mut slots: Vec<u32> = tables.iter().flat_map(|table| &table.slots).copied().collect();
     slots.sort_unstable();
     slots.dedup();
