@@ -207,16 +207,21 @@ fn table_of_plain(object: &Bound<'_, PyAny>, hashes: &[u64]) -> PyResult<Option<
         let table = tables.first();
         return Ok(table.map(|table| SetTable::with_dummies(table.n_slots, hashes.len())));
     }
-    // Which of several tables it is shows where a copy puts another element.
+    // Which of several tables it is shows where a copy puts another element: an integer, which is its own hash. It is
+    // put into a slot in doubt, or makes the table grow and is then at the side of an element.
     let is_in_doubt =
-        |slot: &u32| tables.iter().any(|table| table.slots.binary_search(slot).is_err());
-    let mut slots: Vec<u32> = tables.iter().flat_map(|table| &table.slots).copied().collect();
-    slots.sort_unstable();
-    slots.dedup();
-    slots.retain(is_in_doubt);
-    let numbers = (0..N_TURNS).flat_map(|turn| slots.iter().map(move |&slot| (turn, slot)));
-    for (turn, slot) in numbers {
-        let number = turn * n_slots as u64 + u64::from(slot);
+        |slot: &&u32| tables.iter().any(|table| table.slots.binary_search(slot).is_err());
+    let n_slots_grown = 4 * n_slots as u64;
+    let slots = tables.iter().flat_map(|table| &table.slots).filter(is_in_doubt);
+    let mut starts: Vec<u64> = slots.map(|&slot| u64::from(slot)).collect();
+    starts.extend(hashes.iter().map(|hash| hash % n_slots_grown));
+    let turns = 0..N_NUMBERS_MAX / starts.len().max(1) as u64;
+    let numbers =
+        turns.flat_map(|turn| starts.iter().map(move |start| turn * n_slots_grown + start));
+    for number in numbers {
+        if tables.len() < 2 {
+            break;
+        }
         let orders: Vec<_> = tables.iter().map(|table| table.order_with(hashes, number)).collect();
         if orders.windows(2).all(|pair| pair[0] == pair[1]) || object.contains(number)? {
             continue;
@@ -230,8 +235,8 @@ fn table_of_plain(object: &Bound<'_, PyAny>, hashes: &[u64]) -> PyResult<Option<
     Ok(tables.into_iter().next())
 }
 
-/// How many integers whose first slot is the same are tried to tell tables apart.
-const N_TURNS: u64 = 16;
+/// How many integers are tried to tell tables apart.
+const N_NUMBERS_MAX: u64 = 4096;
 
 /// Why a value cannot be held.
 fn too_large(fault: Fault) -> PyErr {
