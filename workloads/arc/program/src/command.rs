@@ -96,7 +96,7 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
     let mut programs = interrupt::while_reading(|| programs(asked.files, flags.dialect))?;
     print_dialects(&programs.dialects, flags.dialect);
     check_layout(flags.layout, &programs)?;
-    if programs.programs.is_empty() && !(asked.has_differs && !programs.differs.is_empty()) {
+    if programs.programs.is_empty() && (!asked.has_differs || programs.differs.is_empty()) {
         let told = told_of_programs(&programs);
         print_errors(&told, |n_more| format!("and {n_more} more"));
         return Err(none_usable());
