@@ -30,9 +30,8 @@ def main(programs, tasks, submission):
         print("rejected:", problem)
 
     results = library.run(tasks)
-    solved = {task: names for task, names in results.solved.items() if names}
-    print(f"{len(solved)} of {len(tasks)} tasks solved by some program")
-    for task, names in list(solved.items())[:3]:
+    results.print_stats()
+    for task, names in list(results.solved.items())[:3]:
         print(f"  {task}: {', '.join(names)}")
 
     Path(submission).write_text(json.dumps(results.submission()))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -28,3 +30,12 @@ def check_on_error(on_error: str) -> None:
     """Raise unless ``on_error`` is one of the two words."""
     if on_error not in ("raise", "return"):
         raise ValueError(f"on_error is {on_error!r}; it is 'raise' or 'return'")
+
+
+def check_names(given: Iterable[str], known: Sequence[str]) -> None:
+    """Raise for the first keyword argument that does not exist."""
+    for name in given:
+        if name not in known:
+            nearest = difflib.get_close_matches(name, known, 1)
+            hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
+            raise TypeError(f"there is no argument {name!r}; there are {', '.join(known)}.{hint}")

@@ -22,8 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _swathe
-from ._errors import Failure, SolveError
+from ._errors import Failure, SolveError, check_names
 from ._progress import progress_callback
+from .ot import _ENGINE
 
 __all__ = ["Batt", "Function", "Library", "Results", "call"]
 
@@ -32,21 +33,25 @@ Grid = Any
 
 class _OrderedSet(frozenset):
     """A frozenset that iterates as the one of the Python reference does, where a new one would not:
-    the order of a set depends on how it was made."""
+    the order of a set depends on how it was made. Functions of this module know its hash table."""
 
+    __slots__ = ("_order", "_table")
     _order: tuple[Any, ...]
+    _table: tuple[int, bytes, bool]
+    """How many slots the table has, the slots of the elements (four bytes each), whether elements
+    were discarded from it."""
 
-    def __new__(cls, items: Iterable[Any]) -> _OrderedSet:
+    def __new__(cls, items: Iterable[Any], table: tuple[int, bytes, bool]) -> _OrderedSet:
         items = tuple(items)
         made = super().__new__(cls, items)
-        made._order = items
+        made._order, made._table = items, table
         return made
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._order)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_OrderedSet, (self._order,))
+        return (_OrderedSet, (self._order, self._table))
 
 
 class Library(Mapping[str, Callable[[Grid], Any]]):
@@ -93,6 +98,7 @@ class Library(Mapping[str, Callable[[Grid], Any]]):
         """Run every program on every sample of every task (``pairing="own"``: ``solve_<task>`` on
         its own task). Tasks are dicts as Kaggle has them: ``{"train": [{"input", "output"}, …],
         "test": […]}`` by name. ``threads``, ``memory`` and ``time_limit`` as for transport."""
+        check_names(engine, ("pairing", "progress", *_ENGINE))
         callback, close = progress_callback(progress, "arc")
         text = json.dumps(tasks, default=lambda value: value.tolist())
         try:
@@ -133,8 +139,8 @@ class Results:
 
     @property
     def solved(self) -> dict[str, list[str]]:
-        """For each task that some program solves, the programs that get all demonstrations right,
-        the best first."""
+        """For each task that some program fits, the programs that get all demonstrations right, the
+        best first. Whether the best of them gets the tests right too, ``print_stats`` counts."""
         n_right, _ = self._standings()
         solved = {}
         for number, task in enumerate(self.tasks):
@@ -144,6 +150,28 @@ class Results:
             if right:
                 solved[task] = right
         return solved
+
+    def print_stats(self) -> None:
+        """Print how many tasks are solved, how many fit their demonstrations, and how calls ended."""
+        columns, fitting = self.columns, self.solved
+        n_tested = n_solved = 0
+        for number, task in enumerate(self.tasks):
+            ranked = self._ranked(number)
+            if not ranked:
+                continue
+            is_of_best = (columns["task"] == number) & (columns["program"] == ranked[0][1])
+            equal = columns["equal"][is_of_best & columns["is_test"]]
+            is_known = len(equal) > 0 and (equal >= 0).all()
+            n_tested += is_known
+            n_solved += is_known and task in fitting and (equal == 1).all()
+        counted = f"of {len(self.tasks)} task{'' if len(self.tasks) == 1 else 's'}"
+        fit = "fits its demonstrations" if len(fitting) == 1 else "fit their demonstrations"
+        if n_tested:
+            print(f"{n_solved} {counted} solved, {len(fitting)} {fit}")
+        else:
+            print(f"{len(fitting)} {counted} {fit}")
+        n_right = int((columns["equal"] == 1).sum())
+        print(f"{len(self)} calls, {n_right} gave the expected output")
 
     def to_pandas(self) -> Any:
         """A row for every call: program, task, split, sample, outcome, error_kind, equal, score,
@@ -331,6 +359,10 @@ class Batt:
 
 def call(name: str, grids: Iterable[Grid], *arguments: Any) -> list[Any]:
     """One primitive of the DSL, called with each of many grids and the same further arguments.
+
+    Each call has the limits of a program: the first that fails raises the exception of the Python
+    reference, ``TimeoutError`` or ``MemoryError``, with the number of its grid. Sets go in and come
+    out with their order: that of CPython's hash tables, which primitives can see.
 
     >>> call("vmirror", [((1, 2),), ((3, 4),)])
     [((2, 1),), ((4, 3),)]

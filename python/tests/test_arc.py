@@ -1,7 +1,9 @@
 """Grid programs: the command and Python itself are the oracles."""
 
+import collections
 import json
 import math
+import pickle
 import random
 import subprocess
 import sys
@@ -83,6 +85,144 @@ def test_sets_iterate_as_pythons_do():
         assert list(found) == list(cells)
 
 
+def first(container):
+    return next(iter(container))
+
+
+def merge(containers):
+    return type(containers)(element for container in containers for element in container)
+
+
+def in_order(value):
+    """A value with its sets as lists, in the order in which they are iterated."""
+    if not isinstance(value, (tuple, frozenset)):
+        return value
+    return (isinstance(value, frozenset), [in_order(element) for element in value])
+
+
+# What a few primitives do to sets, in Python's own words.
+ON_SETS = {
+    "first": first,
+    "totuple": tuple,
+    "merge": merge,
+    "last": lambda container: max(enumerate(container))[1],
+    "remove": lambda value, container: type(container)(e for e in container if e != value),
+    "insert": lambda value, container: container.union(frozenset({value})),
+    "combine": lambda a, b: type(a)((*a, *b)),
+    "intersection": lambda a, b: a & b,
+    "difference": lambda a, b: type(a)(e for e in a if e not in b),
+}
+
+
+def element(chance, depth=2):
+    kind = chance.random() if depth else 0
+    if kind < 0.3:
+        return chance.randint(-5, 40)
+    if kind < 0.5:
+        return frozenset(element(chance, depth - 1) for _ in range(chance.randint(0, 6)))
+    if kind < 0.7:
+        return (element(chance, depth - 1), element(chance, depth - 1))
+    return (chance.randint(0, 9), (chance.randint(-2, 30), chance.randint(-2, 30)))
+
+
+def plain_set(chance):
+    """A frozenset that Python made in one of the ways that give it another hash table."""
+    items = [element(chance) for _ in range(chance.choice([1, 2, 3, 4, 5, 6, 19, 20, 77]))]
+    made, other = frozenset(items), frozenset(items[: len(items) // 6] + [element(chance)])
+    return chance.choice(
+        [made, frozenset(set(items)), made | other, made & frozenset(items[::2]), made - other]
+    )
+
+
+def test_plain_frozensets_are_read_as_python_holds_them():
+    chance = random.Random(26)
+    wrong = collections.Counter()
+    for _ in range(2400):
+        a, b = plain_set(chance), plain_set(chance)
+        inner = frozenset(plain_set(chance) for _ in range(chance.randint(1, 4)))
+        value = element(chance)
+        calls = [("first", a), ("totuple", a), ("merge", inner), ("last", a), ("insert", value, a)]
+        calls += [("remove", max(enumerate(a), default=(0, 0))[1], a), ("combine", a, b)]
+        calls += [("difference", a, b)]
+        calls += [("intersection", a, b), ("intersection", a, a)]
+        for name, *arguments in calls:
+            # Some sets of `made - other` are empty.
+            if name in ("first", "last", "remove") and not a:
+                continue
+            wanted = ON_SETS[name](*arguments)
+            (found,) = swathe.arc.call(name, arguments[:1], *arguments[1:])
+            wrong[name] += in_order(found) != in_order(wanted)
+    assert not +wrong
+
+
+def test_sets_that_were_returned_keep_their_order():
+    """A program computes without sets that leave it: its calls one by one give the same."""
+    chance = random.Random(27)
+    lines = {
+        "x1": ("objects", "I", True, False, True),
+        "x2": ("first", "x1"),
+        "x3": ("merge", "x1"),
+        "x4": ("insert", (1, (40, 40)), "x3"),
+        "x5": ("difference", "x4", "x2"),
+        "x6": ("toindices", "x5"),
+        "x7": ("delta", "x6"),
+        "x8": ("insert", (3, 7), "x7"),
+        "x9": ("box", "x8"),
+        "y1": ("intersection", "x9", "x9"),
+        "y2": ("combine", "y1", "x6"),
+        "y3": ("totuple", "y2"),
+    }
+    text, programs = "", []
+    for name, (call, *arguments) in lines.items():
+        text += f"    {name} = {call}({', '.join(map(str, arguments))})\n"
+        programs.append(f"def to_{name}(I):\n{text}    return {name}\n")
+    library = swathe.arc.Library.from_text("".join(programs))
+    n_compared = 0
+    for _ in range(150):
+        h, w = chance.randint(1, 12), chance.randint(1, 12)
+        grid = tuple(tuple(chance.choice([0, 0, 0, 1, 2, 3]) for _ in range(w)) for _ in range(h))
+        known = {"I": grid}
+        for name, (call, *arguments) in lines.items():
+            arguments = [known.get(argument, argument) for argument in arguments]
+            if call == "first" and not arguments[0]:
+                break
+            (known[name],) = swathe.arc.call(call, arguments[:1], *arguments[1:])
+            wanted = library[f"to_{name}"](grid)
+            assert in_order(known[name]) == in_order(wanted), (grid, name)
+            known[name] = pickle.loads(pickle.dumps(known[name]))
+            n_compared += 1
+    assert n_compared > 1000
+
+
+def test_calls_have_the_limits_of_programs():
+    far = 2**70
+    for error, name, *arguments in [
+        (MemoryError, "interval", [0, 0], 10**9, 1),
+        ((MemoryError, TimeoutError), "interval", [-far], 7, 5),
+        (MemoryError, "interval", [0], far, 1),
+        (MemoryError, "repeat", [1], 10**12),
+        (MemoryError, "canvas", [0], (10**6, 10**6)),
+        (MemoryError, "upscale", [((1, 2), (3, 4))], 10**6),
+        (MemoryError, "hupscale", [((1, 2), (3, 4))], 10**10),
+        (MemoryError, "product", [tuple(range(10**4))], tuple(range(10**4))),
+        (OverflowError, "shoot", [(0, 0)], (far, far)),
+    ]:
+        with pytest.raises(error, match=f"{name} of grid 0"):
+            swathe.arc.call(name, *arguments)
+    # Limits are those of one grid, and the grid is named.
+    assert len(swathe.arc.call("interval", [0] * 40, 10**6, 1)) == 40
+    with pytest.raises(MemoryError, match="interval of grid 1 used up its memory limit"):
+        swathe.arc.call("interval", [10**9, 0], 10**9, 1)
+    nested = ()
+    for _ in range(100_000):
+        nested = (nested,)
+    endless = []
+    endless.append(endless)
+    for value in (nested, endless):
+        with pytest.raises(RecursionError, match="nested more than 1000 levels"):
+            swathe.arc.call("size", [value])
+
+
 def test_integers_have_any_size():
     text = "def big(I):\n    x = multiply(9223372036854775807, -9223372036854775807)\n    return (x, double(x))\n"
     wanted = -(9223372036854775807**2)
@@ -136,6 +276,36 @@ def test_own_programs_run_on_their_own_tasks(tasks):
     assert results.solved == {"t3": ["solve_t3"]}
     with pytest.raises(ValueError, match="pairing"):
         swathe.arc.Library.from_text(text).run(tasks, pairing="some")
+
+
+def test_unknown_keywords_are_refused(tasks):
+    library = swathe.arc.Library.from_text(PROGRAMS)
+    with pytest.raises(TypeError, match="no argument 'harvest'; there are pairing, progress, device"):
+        library.run(tasks, harvest=True, vote=True, anything=1)
+    with pytest.raises(TypeError, match="Did you mean 'threads'?"):
+        library.run(tasks, thread=2)
+
+
+def test_a_library_without_programs_is_refused(tmp_path):
+    (tmp_path / "bad.py").write_text("def solve_a(I):\n    O = vmirrr(I)\n    return O\n")
+    with pytest.raises(ValueError, match=r"no program of .*bad.py can be used: .*bad.py:2:.*vmirrr"):
+        swathe.arc.Library.from_file(tmp_path / "bad.py")
+    with pytest.raises(ValueError, match="<text> has no programs"):
+        swathe.arc.Library.from_text("# nothing\n")
+
+
+def test_fitting_demonstrations_is_not_solving(tasks, capsys):
+    names = sorted(tasks)
+    tests = tasks[names[0]]["test"]
+    tests[-1]["output"] = [[9]]
+    library = swathe.arc.Library.from_text(PROGRAMS)
+    library.run(tasks).print_stats()
+    assert "7 of 8 tasks solved, 8 fit their demonstrations\n" in capsys.readouterr().out
+    for one in tasks.values():
+        for sample in one["test"]:
+            sample.pop("output")
+    library.run(tasks).print_stats()
+    assert capsys.readouterr().out.startswith("8 of 8 tasks fit their demonstrations\n")
 
 
 def test_bad_tasks_are_named(tasks):

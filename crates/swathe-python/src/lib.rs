@@ -17,6 +17,7 @@ pub use folder_run::{FolderRun, Shard};
 pub use interrupt::{Interrupt, interruptible};
 pub use progress::Progress;
 
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyModule;
 
@@ -32,4 +33,16 @@ pub fn submodule(
     let module = PyModule::new(parent.py(), name)?;
     fill(&module)?;
     parent.add_submodule(&module)
+}
+
+/// Calls `work` and makes a `RuntimeError` of its panic. pyo3 would raise a `PanicException`, which
+/// `except Exception` does not catch.
+///
+/// # Errors
+/// Those of `work`, or the message of its panic.
+pub fn no_panic<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    swathe::guarded(work).unwrap_or_else(|panic| {
+        let message = swathe::panic_message(panic);
+        Err(PyRuntimeError::new_err(format!("a bug in swathe, please report it: {message}")))
+    })
 }

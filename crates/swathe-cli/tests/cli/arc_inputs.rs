@@ -157,7 +157,7 @@ fn a_file_without_programs_is_one_line() {
         .collect();
     fs::write(folder.path().join("module.py"), functions).unwrap();
     let line = "arc --programs module.py --tasks tasks --out none";
-    let ended = swathe(folder.path(), line).expect(1);
+    let ended = swathe(folder.path(), line).expect(2);
     let told: Vec<&str> = ended.stderr.lines().collect();
     assert!(
         told[0].starts_with(
@@ -166,8 +166,22 @@ fn a_file_without_programs_is_one_line() {
         "{}",
         ended.stderr
     );
-    // No other program runs.
-    assert_eq!(told[1], "50 programs rejected", "{}", ended.stderr);
-    let rejected = fs::read_to_string(folder.path().join("none/rejected.txt")).unwrap();
-    assert!(rejected.contains("module.py:148:"), "{rejected}");
+    // No other program could run.
+    assert_eq!(told[1], "error: none of the programs can be used", "{}", ended.stderr);
+    assert!(!folder.path().join("none").exists());
+    let unknown = "def solve_a(I):\n    O = vmirrr(I)\n    return O\n";
+    fs::write(folder.path().join("bad.py"), unknown).unwrap();
+    for verb in ["", "batt "] {
+        let files = if verb.is_empty() { "--programs bad.py" } else { "bad.py" };
+        let line = format!("arc {verb}{files} --tasks tasks --out none");
+        let ended = swathe(folder.path(), &line).expect(2);
+        assert!(ended.stderr.contains("error: bad.py:2:"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("none of the programs can be used"), "{}", ended.stderr);
+        assert!(!folder.path().join("none").exists());
+        // Beside a file that can be used, it is one program less.
+        let both = line.replace("bad.py", "bad.py programs.py");
+        let ended = swathe(folder.path(), &both).expect(1);
+        assert!(ended.stderr.contains("1 program rejected, the others run"), "{}", ended.stderr);
+        fs::remove_dir_all(folder.path().join("none")).unwrap();
+    }
 }

@@ -101,7 +101,11 @@ fn shards_make_the_whole() {
         run(folder.path(), &format!("--out run --shard {k}/3"), 0);
     }
     let ended = swathe(folder.path(), "merge run").expect(0);
-    assert!(ended.stderr.contains("15 of 15 tasks solved"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("14 of 15 tasks solved, 15 fit their demonstrations"),
+        "{}",
+        ended.stderr
+    );
     let (whole, merged) = (folder.path().join("whole"), folder.path().join("run"));
     assert_eq!(result_hash(&merged), result_hash(&whole));
     assert!(tasks(&merged) == tasks(&whole));
@@ -284,7 +288,7 @@ def wrong_three(I):
         assert_eq!(json(&folder.path().join(file))["turn"], wanted, "{file}");
     };
     let ended = run(folder.path(), "--out run --submission plain.json", 0);
-    assert!(ended.stderr.starts_with("1 of 1 task solved\n"), "{}", ended.stderr);
+    assert!(ended.stderr.starts_with("1 of 1 task fits its demonstrations\n"), "{}", ended.stderr);
     check("plain.json", &mirrored, &turned);
     // Three programs agree on the grid as it is, but they are not right at the demonstration.
     run(folder.path(), "--out voted --submission voted.json --vote", 0);

@@ -164,16 +164,17 @@ fn the_matrix_has_the_numbers_of_the_tables() {
     assert_eq!(kinds["no output: every call ended in an error"], 3);
     assert!(kinds.contains_key("mean score 0.67"), "{kinds:?}");
 
-    let n_solved: usize = table(&run.run.join("tasks.parquet"))
+    let n_fit: usize = table(&run.run.join("tasks.parquet"))
         .iter()
         .map(|batch| {
             let solvers = batch.column_by_name("solved_by").unwrap().as_list::<i32>();
             (0..batch.num_rows()).filter(|&at| !solvers.value(at).is_empty()).count()
         })
         .sum();
-    assert_eq!(n_solved, 2);
-    assert_eq!(own_figure(&run, "arc.tasks_solved"), n_solved as f64);
-    assert_eq!(own_figure(&run, "arc.tasks_solved_with_tests"), 1.0);
+    assert_eq!(n_fit, 2);
+    assert_eq!(own_figure(&run, "arc.tasks_fit"), n_fit as f64);
+    assert_eq!(own_figure(&run, "arc.tasks_solved"), 1.0);
+    assert_eq!(run.text("h1"), "1 of 3 tasks solved, 2 fit their demonstrations");
     let n_calls: u64 = tallies.values().map(|tally| tally.n_train + tally.n_tests).sum();
     assert_eq!(own_figure(&run, "arc.calls"), n_calls as f64);
     let n_right: u64 =
@@ -414,7 +415,9 @@ fn programs_of_their_own_tasks_have_no_matrix() {
         return;
     };
     assert_eq!(run.value("document.querySelectorAll('.matrix').length"), 0);
-    assert_eq!(own_figure(&run, "arc.tasks_solved"), 1.0);
+    assert_eq!(own_figure(&run, "arc.tasks_fit"), 1.0);
+    // There are no tests.
+    assert_eq!(run.text("h1"), "1 of 2 tasks fits its demonstrations");
     assert!(run.text("#arc").contains("of its own name"));
     run.click("#tasks tbody tr:nth-child(2)");
     assert_eq!(run.text(".task-title"), "b, solve_b");

@@ -20,8 +20,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Float64Array, ListBuilder, RecordBatch, StringArray, StringBuilder,
-    UInt64Array,
+    Array, ArrayRef, AsArray, BooleanArray, Float64Array, ListBuilder, RecordBatch, StringArray,
+    StringBuilder, UInt64Array,
 };
 use arrow::datatypes::{DataType, Field, Schema};
 
@@ -45,26 +45,43 @@ use swathe_formats::described_field::described;
 use swathe_run::store::run_folder::{FolderError, write_table};
 use swathe_run::store::table_reader::{TableReader, column};
 
-/// How many tasks some program solves: none if the run is a part of the input, which has no table of tasks.
+/// How many tasks are solved, tests included, and how many have a program that fits their demonstrations: none if the
+/// run is a part of the input, which has no table of tasks. Tests whose answers are not known cannot be counted.
 pub(crate) fn headline(run: &Path) -> Result<Option<String>, FolderError> {
     if !run.join("tasks.parquet").exists() {
         return Ok(None);
     }
-    let (mut n_tasks, mut n_solved) = (0, 0);
-    let table = TableReader::of_run(run, "tasks")?.columns(&["solved_by"]);
+    let (mut n_tasks, mut n_fit, mut n_tested, mut n_solved) = (0, 0, 0, 0);
+    let table = TableReader::of_run(run, "tasks")?.columns(&["solved_by", TESTS_RIGHT]);
     table.for_each(|batch| {
         let solved_by = column(batch, "solved_by")?;
         let lists = solved_by.as_list_opt::<i32>();
         let lists = lists.ok_or("solved_by is no list of programs")?;
         n_tasks += lists.len() as u64;
-        n_solved += lists.iter().flatten().filter(|list| !list.is_empty()).count();
+        // Tables of earlier versions do not have it.
+        let tests_right =
+            batch.column_by_name(TESTS_RIGHT).and_then(|column| column.as_boolean_opt());
+        for (at, list) in lists.iter().enumerate() {
+            let fits = list.is_some_and(|list| !list.is_empty());
+            let are_right =
+                tests_right.filter(|column| column.is_valid(at)).map(|column| column.value(at));
+            n_fit += u64::from(fits);
+            n_tested += u64::from(are_right.is_some());
+            n_solved += u64::from(fits && are_right == Some(true));
+        }
         Ok(())
     })?;
     let tasks = counted(n_tasks, "task", "tasks");
-    Ok(Some(format!("{n_solved} of {tasks} solved")))
+    let fit = if n_fit == 1 { "fits its demonstrations" } else { "fit their demonstrations" };
+    Ok(Some(match n_tested {
+        0 => format!("{n_fit} of {tasks} {fit}"),
+        _ => format!("{n_solved} of {tasks} solved, {n_fit} {fit}"),
+    }))
 }
 
-/// Writes `tasks.parquet` of a complete run: for each task the programs that solve it, and the best.
+const TESTS_RIGHT: &str = "tests_right";
+
+/// Writes `tasks.parquet` of a complete run: for each task the programs that fit its demonstrations, and the best.
 ///
 /// # Errors
 /// If a table of the run cannot be read or `tasks.parquet` cannot be written.
@@ -94,6 +111,7 @@ pub fn write_tasks(run: &Path) -> Result<(), FolderError> {
         described("solved_by", DataType::List(Arc::new(item)), "the programs whose outputs are right on all demonstrations"),
         described("best_program", DataType::Utf8, "the first by demonstrations solved, mean score, fewer statements, name; null if none ran").with_nullable(true),
         described("best_score", DataType::Float64, "its mean score over the demonstrations").with_nullable(true),
+        described(TESTS_RIGHT, DataType::Boolean, "whether it gets all tests right; null if there are none, or an answer is not known").with_nullable(true),
     ]);
     let columns: Vec<ArrayRef> = vec![
         Arc::new(UInt64Array::from_iter_values(0..names.len() as u64)),
@@ -103,6 +121,9 @@ pub fn write_tasks(run: &Path) -> Result<(), FolderError> {
             best.iter().map(|best| best.map(|best| best.program.as_str())),
         )),
         Arc::new(Float64Array::from_iter(best.iter().map(|best| best.map(Ranked::mean_score)))),
+        Arc::new(BooleanArray::from_iter(
+            best.iter().map(|best| best.and_then(|best| best.tests_right)),
+        )),
     ];
     let batch =
         RecordBatch::try_new(Arc::new(schema), columns).expect("the columns have one length");

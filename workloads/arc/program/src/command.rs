@@ -96,6 +96,11 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
     let mut programs = interrupt::while_reading(|| programs(asked.files, flags.dialect))?;
     print_dialects(&programs.dialects, flags.dialect);
     check_layout(flags.layout, &programs)?;
+    if programs.programs.is_empty() && (!asked.has_differs || programs.differs.is_empty()) {
+        let told = told_of_programs(&programs);
+        print_errors(&told, |n_more| format!("and {n_more} more"));
+        return Err(none_usable());
+    }
     let mut tasks = interrupt::while_reading(|| tasks(&flags.tasks))?;
     let names = tasks.tasks.iter().map(|task| task.name.as_str());
     if let Some(chosen) = run.selection.choose("task", names)? {
@@ -278,14 +283,29 @@ fn usable_programs(
         error!("{error}");
     }
     if input.programs.is_empty() {
-        return Err(CliError::usage("none of the programs can be used")
-            .hint("the errors above say what is wrong with them"));
+        return Err(none_usable());
     }
     let code = match input.rejected.is_empty() {
         true => Code::Solved,
         false => Code::SomeFailed,
     };
     Ok((input, code))
+}
+
+fn none_usable() -> CliError {
+    CliError::usage("none of the programs can be used")
+        .hint("the errors above say what is wrong with them")
+}
+
+/// Prints the first of these errors, and how many more there are.
+fn print_errors(told: &[String], more: impl Fn(usize) -> String) {
+    const N_TOLD_MAX: usize = 20;
+    for text in told.iter().take(N_TOLD_MAX) {
+        error!("{text}");
+    }
+    if let Some(n_more @ 1..) = told.len().checked_sub(N_TOLD_MAX) {
+        error!("{}", more(n_more));
+    }
 }
 
 /// Says once which dialects the files were found to be in, unless all are in arc-dsl or the flags chose one.
@@ -326,9 +346,6 @@ struct Rejected {
 }
 
 impl Rejected {
-    /// As many are printed; the run folder has all of them.
-    const N_TOLD_MAX: usize = 20;
-
     fn of(programs: &ProgramInput, tasks: &TaskInput) -> Rejected {
         let of_programs = programs.rejected.iter().map(ToString::to_string);
         let of_tasks = tasks.rejected.iter().map(ToString::to_string);
@@ -348,12 +365,9 @@ impl Rejected {
     }
 
     fn print_summary(&self) {
-        for text in self.told.iter().take(Self::N_TOLD_MAX) {
-            error!("{text}");
-        }
-        if let Some(n_more @ 1..) = self.told.len().checked_sub(Self::N_TOLD_MAX) {
-            error!("and {n_more} more: all of them will be in {}", arc_run::REJECTED);
-        }
+        print_errors(&self.told, |n_more| {
+            format!("and {n_more} more: all of them will be in {}", arc_run::REJECTED)
+        });
         let names = [("program", "programs"), ("task", "tasks")];
         for ((n, has_others), (one, many)) in self.counts.into_iter().zip(names) {
             let others = if has_others { ", the others run" } else { "" };

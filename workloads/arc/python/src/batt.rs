@@ -10,7 +10,7 @@ use swathe::Stop;
 use swathe_arc::{
     Evaluator, Fault, Grid, Inputs, Library, Limits, Order, Program, RowList, Sample, Value, parse,
 };
-use swathe_python::interruptible;
+use swathe_python::{interruptible, no_panic};
 
 use crate::convert::{grid, to_python};
 
@@ -42,7 +42,7 @@ impl RawBatt {
     /// Parses the function of a file's text.
     #[new]
     fn new(py: Python<'_>, file: String, text: String) -> PyResult<RawBatt> {
-        let parsed = py.detach(|| parse(&file, &text));
+        let parsed = no_panic(|| Ok(py.detach(|| parse(&file, &text))))?;
         let rejected: Vec<String> = parsed.errors.iter().map(ToString::to_string).collect();
         let programs: Vec<Program> = parsed.programs.into_iter().chain(parsed.differs).collect();
         let rows: Option<Vec<Row>> = programs.iter().map(Row::of).collect();
@@ -75,7 +75,7 @@ impl RawBatt {
     ) -> PyResult<Returned> {
         let arguments = read_arguments(arguments)?;
         let makers = Makers { ordered, function };
-        interruptible(py, |stop| self.call_all(&arguments, n_threads, &makers, stop))?
+        no_panic(|| interruptible(py, |stop| self.call_all(&arguments, n_threads, &makers, stop))?)
     }
 }
 

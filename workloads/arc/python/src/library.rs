@@ -11,11 +11,11 @@ use pyo3::types::{PyDict, PyTuple};
 use swathe::{Delivery, Outcome, Source};
 use swathe_arc::{
     Call, Evaluator, Fault, GridPrograms, Library, Limits, Order, Pairing, Problem, Task, TaskJson,
-    call, parse, primitive, set_order,
+    call_within, parse, primitive, set_order,
 };
-use swathe_python::{Interrupt, Progress, engine_settings};
+use swathe_python::{Interrupt, Progress, engine_settings, no_panic};
 
-use crate::convert::{error_of, from_python, grid, to_python};
+use crate::convert::{Reader, error_of, grid, to_python};
 
 /// Programs, merged.
 #[pyclass(frozen, module = "swathe._swathe.arc")]
@@ -50,14 +50,19 @@ type Ran<'py> = (Vec<(String, usize, usize)>, Columns<'py>, Vec<String>, Rejecte
 impl RawLibrary {
     /// Parses the programs of a file's text.
     #[new]
-    fn new(py: Python<'_>, file: String, text: String) -> RawLibrary {
-        let parsed = py.detach(|| parse(&file, &text));
-        RawLibrary {
-            rejected: parsed.errors.iter().map(ToString::to_string).collect(),
-            library: Library::new(parsed.programs),
-            text,
-            file,
+    fn new(py: Python<'_>, file: String, text: String) -> PyResult<RawLibrary> {
+        let (rejected, library) = no_panic(|| {
+            let parsed = py.detach(|| parse(&file, &text));
+            let rejected: Vec<String> = parsed.errors.iter().map(ToString::to_string).collect();
+            Ok((rejected, Library::new(parsed.programs)))
+        })?;
+        if library.is_empty() {
+            return Err(PyValueError::new_err(match rejected.first() {
+                Some(first) => format!("no program of {file} can be used: {first}"),
+                None => format!("{file} has no programs: functions of one grid, def name(I)"),
+            }));
         }
+        Ok(RawLibrary { rejected, library, text, file })
     }
 
     #[getter]
@@ -94,15 +99,17 @@ impl RawLibrary {
             return Err(PyKeyError::new_err(name.to_owned()));
         };
         let input = grid(input)?;
-        let mut evaluator = Evaluator::new(&self.library, Order::Cpython, Limits::default());
-        let mut made = None;
-        evaluator.run_some(&input, [program], |_, result| {
-            made = Some(match result {
-                Ok(value) => to_python(py, value, ordered, None),
-                Err(fault) => Err(error_of(*fault)),
+        no_panic(|| {
+            let mut evaluator = Evaluator::new(&self.library, Order::Cpython, Limits::default());
+            let mut made = None;
+            evaluator.run_some(&input, [program], |_, result| {
+                made = Some(match result {
+                    Ok(value) => to_python(py, value, ordered, None),
+                    Err(fault) => Err(error_of(*fault, name)),
+                });
             });
-        });
-        made.unwrap_or_else(|| Err(PyKeyError::new_err(name.to_owned())))
+            made.unwrap_or_else(|| Err(PyKeyError::new_err(name.to_owned())))
+        })
     }
 
     /// Runs the programs on the tasks of a JSON object by name. Returns the names of the tasks, the
@@ -137,7 +144,7 @@ impl RawLibrary {
         })?;
         let (tasks, rejected) = read_tasks(tasks)?;
         let programs = Arc::new(programs);
-        let table = py.detach(|| run(&programs, &tasks, &engine, progress))?;
+        let table = no_panic(|| py.detach(|| run(&programs, &tasks, &engine, progress)))?;
         let names = tasks.iter().map(|task| (task.name.clone(), task.train.len(), task.test.len()));
         let columns = (
             PyArray1::from_vec(py, table.program),
@@ -277,16 +284,22 @@ pub(crate) fn call_primitive<'py>(
     rest: &Bound<'py, PyTuple>,
     ordered: &Bound<'py, PyAny>,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    let function = primitive(name)
-        .ok_or_else(|| PyValueError::new_err(format!("there is no primitive '{name}'")))?;
-    set_order(Order::Cpython);
-    let rest: Vec<_> = rest.iter().map(|item| from_python(&item)).collect::<PyResult<_>>()?;
-    let mut results = Vec::new();
-    for first in firsts.try_iter()? {
-        let first = from_python(&first?)?;
-        let arguments: Vec<_> = std::iter::once(first).chain(rest.iter().cloned()).collect();
-        let result = call(&function, &arguments).map_err(error_of)?;
-        results.push(to_python(py, &result, ordered, None)?);
-    }
-    Ok(results)
+    no_panic(|| {
+        let function = primitive(name)
+            .ok_or_else(|| PyValueError::new_err(format!("there is no primitive '{name}'")))?;
+        set_order(Order::Cpython);
+        let mut reader = Reader::new(ordered);
+        let rest: Vec<_> = rest.iter().map(|item| reader.value(&item)).collect::<PyResult<_>>()?;
+        let mut results = Vec::new();
+        for (number, first) in firsts.try_iter()?.enumerate() {
+            py.check_signals()?;
+            let first = reader.clone().value(&first?)?;
+            let arguments: Vec<_> = std::iter::once(first).chain(rest.iter().cloned()).collect();
+            let result = call_within(Limits::default(), &function, &arguments);
+            let result =
+                result.map_err(|fault| error_of(fault, &format!("{name} of grid {number}")))?;
+            results.push(to_python(py, &result, ordered, None)?);
+        }
+        Ok(results)
+    })
 }

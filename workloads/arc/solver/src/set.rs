@@ -16,6 +16,7 @@ use crate::set::members::{Bits, Members};
 use crate::set::shifted_sets::{Copies, Listed};
 use crate::set_order::layout::Layout;
 use crate::set_order::recipe::{self, Recipe};
+use crate::set_order::set_table::SetTable;
 use crate::set_order::slot_spans::{self, Span};
 use crate::set_order::table::Table;
 use crate::value::fault::Result;
@@ -202,6 +203,23 @@ pub(crate) fn with_table(items: Vec<Value>, hashes: Vec<u64>, table: &Table) -> 
     Ok(Value::Set(set))
 }
 
+/// A set that Python has: distinct elements in the order of their slots.
+pub(crate) fn in_table(values: Vec<Value>, table: &SetTable) -> Result {
+    if values.is_empty() {
+        return Ok(empty());
+    }
+    let (nesting, weight) = nesting_of(values.iter())?;
+    let items = match all_packed(&values) {
+        Some((packed, kind)) => Items::Packed(packed, kind),
+        None => Items::General(values.into(), OnceCell::new()),
+    };
+    let set = Set::new(items, Recipe::Sequence, nesting, weight);
+    if meter::order() == Order::Cpython {
+        let _ = set.layout.set(Box::new(Layout::of_set_table(table)));
+    }
+    Ok(Value::Set(set))
+}
+
 /// `frozenset(values)`: elements inserted one after the other.
 pub(crate) fn from_values(values: Vec<Value>) -> Result {
     meter::build(values.len(), 16)?;
@@ -317,6 +335,22 @@ impl Set {
     /// The elements in the order that programs see.
     pub fn iter(&self) -> impl Iterator<Item = Value> + '_ {
         self.layout().perm.iter().map(|&k| self.get(k as usize))
+    }
+
+    /// The hash table, and the hashes of the elements in iteration order. In [sorted order](Order::Sorted) there is none,
+    /// and the table has no slots.
+    pub fn table(&self) -> (SetTable, Vec<u64>) {
+        let layout = self.layout();
+        let table = match layout.has_dummies {
+            true => SetTable::with_dummies(layout.n_slots, self.len()),
+            false => SetTable {
+                n_slots: layout.n_slots,
+                slots: layout.slots().map(|slot| slot as u32).collect(),
+                has_dummies: false,
+            },
+        };
+        let hashes = self.hashes();
+        (table, layout.perm.iter().map(|&k| hashes[k as usize]).collect())
     }
 
     /// The first element in iteration order.

@@ -3,5 +3,6 @@
 pub(crate) mod index_order;
 pub(crate) mod layout;
 pub(crate) mod recipe;
+pub(crate) mod set_table;
 pub(crate) mod slot_spans;
 pub(crate) mod table;

@@ -15,6 +15,7 @@ pub(crate) mod value_table;
 
 use crate::evaluate::meter;
 use crate::set::Set;
+use crate::set_order::set_table::SetTable;
 use crate::value::closure::Closure;
 use crate::value::fault::{Fault, Result};
 use crate::value::grid::KnownGrid;
@@ -128,6 +129,18 @@ impl Value {
     /// If the set is nested too deeply, has too many leaves, or exceeds a limit of the call.
     pub fn set(items: Vec<Value>) -> Result {
         crate::set::from_values(items)
+    }
+
+    /// A frozenset that Python has: distinct elements in iteration order, and the hash table that they are in.
+    ///
+    /// # Errors
+    /// If the set is nested too deeply or has too many leaves.
+    ///
+    /// # Panics
+    /// If the table is of other elements.
+    pub fn set_in_table(items: Vec<Value>, table: &SetTable) -> Result {
+        assert!(table.holds(items.len()), "{} elements are not in {table:?}", items.len());
+        crate::set::in_table(items, table)
     }
 
     /// A tuple of two elements.
@@ -331,7 +344,7 @@ impl Value {
     }
 
     /// CPython's hash. Functions, which Python hashes by address, are hashed by what they are made of.
-    pub(crate) fn py_hash(&self) -> u64 {
+    pub fn py_hash(&self) -> u64 {
         match self {
             Value::None => hash::NONE,
             Value::Bool(b) => u64::from(*b),

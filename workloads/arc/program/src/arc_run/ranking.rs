@@ -24,6 +24,8 @@ pub struct Ranked {
     pub n_right: u64,
     /// The sum of its scores over the demonstrations.
     pub score_sum: f64,
+    /// Whether it gets all tests right, if there are some and all answers are known.
+    pub tests_right: Option<bool>,
 }
 
 impl Ranked {
@@ -88,6 +90,7 @@ pub fn ranking(run: &Path) -> Result<Ranking, FolderError> {
                 n_demonstrations: n_demonstrations.get(calls.task).copied().unwrap_or(0),
                 n_right: u64::from(mark.n_right),
                 score_sum: mark.score_sum,
+                tests_right: mark.tests_right(),
             }
         });
         let mut ranked: Vec<Ranked> = ranked.collect();

@@ -181,6 +181,12 @@ impl Call {
 }
 
 impl Mark {
+    /// Whether all tests are right, if there are some and all answers are known.
+    pub(crate) fn tests_right(&self) -> Option<bool> {
+        let are_known = self.n_tests > 0 && self.n_tests_known == self.n_tests;
+        are_known.then_some(self.n_tests_right == self.n_tests)
+    }
+
     fn add(&mut self, call: &Call, is_test: bool, is_ok: bool) {
         self.n_calls += 1;
         self.n_ok += u32::from(is_ok);

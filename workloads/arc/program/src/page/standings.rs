@@ -124,8 +124,9 @@ impl<'a> Standings<'a> {
         let best = |task: usize| self.of_tasks[task].best.as_ref();
         json!({
             "n": n_tasks,
-            "n_solved": self.of_tasks.iter().filter(|task| task.n_solved_by > 0).count(),
-            "n_solved_with_tests": self.of_tasks.iter().filter(|task| task.tests_right()).count(),
+            "n_fit": self.of_tasks.iter().filter(|task| task.n_solved_by > 0).count(),
+            "n_tested": self.of_tasks.iter().filter(|task| task.tests_right().is_some()).count(),
+            "n_solved": self.of_tasks.iter().filter(|task| task.is_solved()).count(),
             "name": column(&|task| json!(self.samples.tasks[task].name)),
             "n_demonstrations": column(&|task| json!(self.samples.tasks[task].n_demonstrations)),
             "n_tests": column(&|task| json!(self.samples.tasks[task].n_tests)),
@@ -171,12 +172,13 @@ impl<'a> Standings<'a> {
 }
 
 impl OfTask {
-    /// Whether the best program gets the tests right as well.
-    fn tests_right(&self) -> bool {
-        self.n_solved_by > 0
-            && self
-                .best
-                .as_ref()
-                .is_some_and(|(_, mark)| mark.n_tests > 0 && mark.n_tests_right == mark.n_tests)
+    /// Whether the best program gets the tests right, if that is known.
+    fn tests_right(&self) -> Option<bool> {
+        self.best.as_ref().and_then(|(_, mark)| mark.tests_right())
+    }
+
+    /// Whether the best program gets the demonstrations and the tests right.
+    fn is_solved(&self) -> bool {
+        self.n_solved_by > 0 && self.tests_right() == Some(true)
     }
 }

@@ -1,5 +1,6 @@
 //! The layout of a set's hash table, which gives the iteration order.
 
+use crate::set_order::set_table::SetTable;
 use crate::set_order::table::{self, DUMMY, EMPTY, Table};
 use std::cell::RefCell;
 
@@ -40,6 +41,11 @@ impl Layout {
         let mut layout = read(&table.slots);
         layout.has_dummies = table.fill != table.used;
         layout
+    }
+
+    /// The layout of a table whose items are in iteration order.
+    pub(crate) fn of_set_table(table: &SetTable) -> Layout {
+        Layout::of_table(&table.table())
     }
 
     /// The slots in use, ascending.

@@ -225,26 +225,27 @@ fn place(slots: &mut [u32], hash: u64, key: u32) {
     }
 }
 
-struct Probe {
+/// The slots that are probed for a hash.
+pub(crate) struct Probe {
     slot: usize,
     perturb: u64,
 }
 
 impl Probe {
     #[inline]
-    fn new(hash: u64, mask: usize) -> Probe {
+    pub(crate) fn new(hash: u64, mask: usize) -> Probe {
         Probe { slot: hash as usize & mask, perturb: hash }
     }
 
     /// The slots to probe before the next jump.
     #[inline]
-    fn run(&self, mask: usize) -> std::ops::RangeInclusive<usize> {
+    pub(crate) fn run(&self, mask: usize) -> std::ops::RangeInclusive<usize> {
         let n = if self.slot + N_LINEAR_PROBES <= mask { N_LINEAR_PROBES } else { 0 };
         self.slot..=self.slot + n
     }
 
     #[inline]
-    fn jump(&mut self, mask: usize) {
+    pub(crate) fn jump(&mut self, mask: usize) {
         self.perturb >>= 5;
         self.slot =
             self.slot.wrapping_mul(5).wrapping_add(1).wrapping_add(self.perturb as usize) & mask;

@@ -1,6 +1,6 @@
 //! Functions made from other functions, and calls of functions.
 
-use crate::evaluate::meter;
+use crate::evaluate::meter::{self, Limits, Order};
 use crate::language::frames;
 use crate::language::primitive::{self, PRIMITIVES};
 use crate::set::Set;
@@ -203,6 +203,29 @@ pub fn call(f: &Value, args: &[Value]) -> Result {
             meter::called(|| enter(c, args))
         }
         _ => Err(Fault::TypeError),
+    }
+}
+
+/// Calls a function as a program with this one statement does: sets in CPython's order, within these limits.
+///
+/// ```
+/// use swathe_arc::{Fault, Limits, call_within, primitive};
+/// let interval = primitive("interval").unwrap();
+/// let result = call_within(Limits::default(), &interval, &[0.into(), 1_000_000_000.into(), 1.into()]);
+/// assert_eq!(result, Err(Fault::Memory));
+/// ```
+///
+/// # Errors
+/// As [`call`].
+pub fn call_within(limits: Limits, f: &Value, args: &[Value]) -> Result {
+    meter::set_order(Order::Cpython);
+    let (result, used) = meter::measured(&limits, 0, || call(f, args));
+    if used.bytes > limits.bytes_max {
+        return Err(Fault::Memory);
+    }
+    match result {
+        Ok(_) if used.work > limits.work_max => Err(Fault::Timeout),
+        result => result,
     }
 }
 

@@ -33,9 +33,9 @@
     return S.section("arc", "Tasks and programs",
       isOwn ? "Every program ran on the task of its own name alone." : "Every program ran on every sample of every task.",
       h("ul", { class: "tiles" },
-        tile(`of ${S.counted(t.n, "task")} solved`, S.ownFigure("arc.tasks_solved", t.n_solved), "all demonstrations right"),
-        tile("solved with their tests", S.ownFigure("arc.tasks_solved_with_tests", t.n_solved_with_tests), "by the best program"),
-        tile(`of ${S.counted(p.n, "program")} solve a task`, S.ownFigure("arc.programs_solving", p.n_solving)),
+        t.n_tested ? tile(`of ${S.counted(t.n, "task")} solved`, S.ownFigure("arc.tasks_solved", t.n_solved), "the best program is right on demonstrations and tests") : null,
+        tile(`of ${S.counted(t.n, "task")} fit their demonstrations`, S.ownFigure("arc.tasks_fit", t.n_fit), "some program is right on all of them"),
+        tile(`of ${S.counted(p.n, "program")} fit a task`, S.ownFigure("arc.programs_solving", p.n_solving)),
         tile("calls", S.ownFigure("arc.calls", calls.n)),
         tile("gave the expected output", S.ownFigure("arc.calls_right", calls.n_right), `of ${S.format.count(calls.n_known)} where it is known`)),
       h("div", { class: "pair" },
@@ -66,7 +66,7 @@
         caption: `All tasks${kept(rows.length, t.n, "tasks.parquet")}`,
         columns: [
           { name: "task", key: "name" },
-          { name: "solved by", key: "n_solved_by", format: S.format.count, numeric: true, help: "programs that get all demonstrations right" },
+          { name: "programs that fit", key: "n_solved_by", format: S.format.count, numeric: true, help: "programs that get all demonstrations right" },
           { name: "best program", key: "best", help: "by demonstrations solved, mean score, fewer statements, name" },
           { name: "its score", key: "best_score", format: score, numeric: true, help: "mean over the demonstrations" },
           { name: "tests right", key: "n_tests_right", value: (row) => row.n_tests_right, cell: (row) => `${row.n_tests_right ?? "–"} of ${row.n_tests}`, numeric: true, help: "of the best program; a dash where the answers are not known" },
@@ -90,7 +90,7 @@
         caption: `All programs${kept(rows.length, p.n, "results.parquet")}`,
         columns: [
           { name: "program", key: "name" },
-          { name: "tasks solved", key: "n_solved", format: S.format.count, numeric: true },
+          { name: "tasks it fits", key: "n_solved", format: S.format.count, numeric: true, help: "all demonstrations right" },
           { name: "mean score", key: "mean_score", format: score, numeric: true, help: "over the demonstrations of all tasks it ran on" },
           { name: "ran on", key: "n_tasks", format: (n) => S.counted(n, "task"), numeric: true },
           { name: "no output", key: "n_no_output", format: S.format.count, numeric: true, help: "calls that ended in an error or at a limit" },
@@ -98,7 +98,7 @@
           ...(ms.size ? [{ name: "time", value: (row) => ms.get(row.name), format: S.format.ms, numeric: true, help: "a statement that several programs share counts for the first of them" }] : []),
         ],
         rows,
-        sort: { name: "tasks solved", descending: true },
+        sort: { name: "tasks it fits", descending: true },
       }));
   };
 
