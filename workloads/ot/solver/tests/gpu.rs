@@ -429,6 +429,52 @@ fn what_only_the_frames_tell_is_handed_on() {
     }
 }
 
+/// Pairs that 100 sweeps on the device do not solve go to the CPU: with its bits, and the report
+/// says how many there were and why.
+#[test]
+fn what_does_not_converge_is_the_cpus() {
+    let Some(gpu) = gpu() else { return };
+    let settings = Settings { epsilon: 1e-3, relaxation: 10.0, ..Settings::default() };
+    let transport = Arc::new(Transport { settings: settings.clone() });
+    let change = Change { shift: 0.3, ..Change::default() };
+    let pairs: Vec<Pair> =
+        (0..4).map(|seed| embryo_pair(Shape::new(24, 40), seed, change)).collect();
+    let is_left: Vec<bool> = solve_gpu(&gpu, &transport, &pairs)
+        .iter()
+        .map(|lane| match lane {
+            Lane::ToCpu(reason) => {
+                assert!(reason.contains("after 100 sweeps"), "{reason}");
+                true
+            }
+            Lane::Done(_) => false,
+        })
+        .collect();
+    let n_left = is_left.iter().filter(|is_left| **is_left).count();
+    assert!(n_left > 0);
+    let engine = swathe::Settings {
+        n_threads: 1,
+        devices: vec![Device::Gpu(gpu)],
+        routing: swathe::Routing::Launch,
+        ..swathe::Settings::default()
+    };
+    let source = swathe::Source::from_vec(&transport, pairs.clone());
+    let mut found: Vec<Option<Solution>> = vec![None; pairs.len()];
+    let report = swathe::run(&transport, &source, &engine, &mut |done| {
+        found[done.index] = done.outcome.into_result().ok();
+        ControlFlow::Continue(())
+    });
+    for ((pair, is_left), found) in pairs.iter().zip(is_left).zip(found) {
+        let (expected, found) = (solve(pair, &settings).unwrap(), found.unwrap());
+        transport.agree(&expected, &found, DeviceKind::Gpu).unwrap();
+        assert!(!is_left || found.cost.to_bits() == expected.cost.to_bits());
+    }
+    let texts = report.handed_over();
+    let [text] = &texts[..] else { panic!("{texts:?}") };
+    let problems = if n_left == 1 { "problem" } else { "problems" };
+    assert!(text.starts_with(&format!("gpu:0 left {n_left} {problems} to the CPU;")), "{text}");
+    assert!(text.ends_with("after 100 sweeps"), "{text}");
+}
+
 /// The device memory that `need` states is enough.
 #[test]
 fn need_is_enough() {
