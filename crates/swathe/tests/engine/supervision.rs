@@ -544,14 +544,17 @@ fn a_measured_cost_wakes_a_device_that_waits() {
         time_limit: Duration::from_secs(30),
         ..settings(1, "")
     };
-    let report = check(&Sieve::new(&settings.memory), &Arc::new(all), &settings);
-    let first = report.setbacks.iter().find(|setback| setback.device != DeviceId::Cpu);
-    let probed_ms = first.expect("the device hands them over").at_ms;
-    let launches = report.launches.iter();
-    let n_before = launches.filter(|launch| launch.end_ms < probed_ms).count();
-    // Ten are enough to measure; a busy machine may take its time to run the device's thread.
-    eprintln!("XX {n_before}");
-    assert!(n_before < 200, "{n_before} problems before");
+    let all = Arc::new(all);
+    let n_before = || {
+        let report = check(&Sieve::new(&settings.memory), &all, &settings);
+        let first = report.setbacks.iter().find(|setback| setback.device != DeviceId::Cpu);
+        let probed_ms = first.expect("the device hands them over").at_ms;
+        report.launches.iter().filter(|launch| launch.end_ms < probed_ms).count()
+    };
+    // One is enough to measure. A device that is not woken looks again after 250 ms, by when 70 are
+    // solved; a busy machine may take its time to run its thread.
+    let n_before: Vec<usize> = (0..3).map(|_| n_before()).collect();
+    assert!(n_before.iter().any(|n| *n < 30), "{n_before:?} problems before");
 }
 
 #[test]
