@@ -215,7 +215,10 @@ fn try_out<F: Finish>(
     if !on_cpu.is_empty() {
         costs = try_on(finish, source, engine, Vec::new(), costs, on_cpu, TRIAL_TIME_MAX);
     }
-    let run_s = estimate(&costs).unwrap_or(0.0);
+    let Some(run_s) = estimate(&costs) else {
+        let reason = format!("none was solved there within {TRIAL_TIME_MAX:?}");
+        return (costs, Some(reason));
+    };
     let trials = Duration::try_from_secs_f64(run_s * TRIAL_SHARE).unwrap_or(Duration::MAX);
     for (n_before, device) in engine.devices.iter().enumerate() {
         let n_left = (engine.devices.len() - n_before) as u32;
