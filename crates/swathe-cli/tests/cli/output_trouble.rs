@@ -82,7 +82,7 @@ fn a_folder_that_cannot_be_synced_is_an_error() {
     let pair = synth::embryo_pair(Shape::new(20, 30), 1, synth::Change::default());
     save_npy(&folder.join("a.npy"), &pair.source);
     save_npy(&folder.join("b.npy"), &pair.target);
-    fs::write(folder.join("pairs.csv"), "src,tgt\na.npy,b.npy\n").unwrap();
+    fs::write(folder.join("pairs.csv"), "pair_id,src,tgt\np,a.npy,b.npy\n").unwrap();
     for (line, unsynced, n_announced) in [
         ("array map sqrt in.npz", "/run0", None),
         ("array map sqrt in.npz", "/run1/parts", Some(0)),
