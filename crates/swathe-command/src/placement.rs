@@ -225,7 +225,8 @@ fn try_out<F: Finish>(
         let left = trials.saturating_sub(started.elapsed()) / n_left;
         if left < TRIAL_TIME_MIN {
             let reason = format!(
-                "the run takes about {run_s:.2} s on the cpu, too short to try {}",
+                "the run takes about {:.1?} on the cpu, too short to try {}",
+                Duration::try_from_secs_f64(run_s).unwrap_or(Duration::MAX),
                 device.id()
             );
             return (costs, Some(reason));
