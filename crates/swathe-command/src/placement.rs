@@ -19,7 +19,7 @@ use swathe_run::store::execute::Output;
 use swathe_run::store::run_folder::{RunJson, check_shards_folder};
 
 use crate::cli_error::{CliError, Code};
-use crate::warning;
+use crate::{status, warning};
 
 /// The name of the placement setting in `run.json`.
 pub(crate) const SETTING: &str = "placement";
@@ -32,8 +32,16 @@ const N_SIZES: usize = 4096;
 const N_BINS_TRIED: usize = 64;
 /// Problems of a size bin that are measured on each device.
 const N_TRIED: usize = 4;
-/// The time limit of each trial run.
-const TRIAL_TIME: Duration = Duration::from_secs(5);
+/// The most time of the trials on the CPU, and of those on each device.
+const TRIAL_TIME_MAX: Duration = Duration::from_secs(5);
+/// The most time of all trials, as a fraction of the run's estimated time.
+const TRIAL_SHARE: f64 = 0.05;
+/// Devices are not tried in less time than this: compiling the kernels alone takes about as long.
+const TRIAL_TIME_MIN: Duration = Duration::from_millis(500);
+/// How long a trial waits for a launch that does not stop; then it leaves it behind.
+const TRIAL_GRACE: Duration = Duration::from_millis(100);
+/// The time from the end of a trial's time to its return: a tick and the grace.
+const TRIAL_END_TIME: Duration = Duration::from_millis(200);
 
 type SourceOf<F> = Source<<<F as Finish>::Workload as Workload>::Problem, <F as Finish>::Failure>;
 
@@ -82,25 +90,42 @@ pub(crate) fn decide<F: Finish>(
     }
     let devices: Vec<DeviceId> = engine.devices.iter().map(Device::id).collect();
     if !is_explained {
+        let on = |size: &Size, device| engine.costs.measured(name, size, device).is_some();
+        let is_known_on_cpu = |size: &Size| on(size, DeviceId::Cpu);
         let is_known = |size: &Size| {
             let launched = form(size).map(|shape| Size { shape, ..*size });
-            let on = |size: &Size, device| engine.costs.measured(name, size, device).is_some();
-            on(size, DeviceId::Cpu)
+            is_known_on_cpu(size)
                 && launched.is_some_and(|size| devices.iter().all(|&device| on(&size, device)))
         };
-        let mut unknown: Vec<&Vec<usize>> = sizes
-            .iter()
-            .filter(|size| !is_known(size))
-            .map(|size| &by_bin[&(size.class, size.shape.bin())])
-            .collect();
-        unknown.sort_by_key(|indices| std::cmp::Reverse(indices.len()));
-        let tried: Vec<usize> = unknown
-            .iter()
-            .take(N_BINS_TRIED)
-            .flat_map(|indices| indices.iter().take(N_TRIED).copied())
-            .collect();
+        let of_unknown = |is_known: &dyn Fn(&Size) -> bool| -> Vec<usize> {
+            let unknown = sizes.iter().filter(|size| !is_known(size));
+            let mut unknown: Vec<&Vec<usize>> =
+                unknown.map(|size| &by_bin[&(size.class, size.shape.bin())]).collect();
+            unknown.sort_by_key(|indices| std::cmp::Reverse(indices.len()));
+            let unknown = unknown.into_iter().take(N_BINS_TRIED);
+            unknown.flat_map(|indices| indices.iter().take(N_TRIED).copied()).collect()
+        };
+        let tried = of_unknown(&is_known);
         if !tried.is_empty() {
-            engine.costs = try_out(finish, source, engine, tried);
+            let on_cpu = of_unknown(&is_known_on_cpu);
+            let n_of = |size: &Size| by_bin[&(size.class, size.shape.bin())].len();
+            let n_sampled: usize = sizes.iter().map(n_of).sum();
+            let n_all = n_sampled * n_problems.div_ceil(N_SIZES).max(1);
+            let estimate = |costs: &Costs| {
+                let lane = |size| Some((n_of(size), costs.measured(name, size, DeviceId::Cpu)?));
+                let known = sizes.iter().filter_map(lane);
+                let (n, took) = known.fold((0, 0.0), |(n, took), (of_size, lane)| {
+                    (n + of_size, took + of_size as f64 * lane.as_secs_f64())
+                });
+                // Sizes that are not known take as long as the others.
+                (n > 0).then(|| took * n_all as f64 / (n * engine.n_threads.max(1)) as f64)
+            };
+            let (costs, skipped) =
+                try_out(finish, source, engine, [on_cpu, tried], n_all, estimate);
+            engine.costs = costs;
+            if let Some(reason) = skipped {
+                status!("sizes that were not measured are the cpu's: {reason}");
+            }
         }
     }
     let n_threads = engine.n_threads;
@@ -165,12 +190,69 @@ fn share(output: &Output, decided: Placement) -> Result<Placement, CliError> {
     }
 }
 
-/// Measures these problems on the CPU and on each device, and drops the answers.
+/// Measures problems on the CPU, and others on each device, and drops the answers. Returns why the
+/// devices were not tried, or not to the end, if so. `n_all` is the number of problems of the run
+/// that devices can solve, and `estimate` computes from costs how many seconds they take on the
+/// CPU.
 fn try_out<F: Finish>(
     finish: &Arc<F>,
     source: &SourceOf<F>,
     engine: &Settings,
+    [mut on_cpu, tried]: [Vec<usize>; 2],
+    n_all: usize,
+    estimate: impl Fn(&Costs) -> Option<f64>,
+) -> (Costs, Option<String>) {
+    let started = Instant::now();
+    let mut costs = engine.costs.clone();
+    // Half of the share is the CPU's, counted in problems, because no time is known yet.
+    let n_on_cpu = (n_all as f64 * TRIAL_SHARE / 2.0) as usize;
+    if estimate(&costs).is_none() && n_on_cpu == 0 {
+        let n_min = (2.0 / TRIAL_SHARE).ceil();
+        let reason = format!("a run of fewer than {n_min} problems is too short to try devices");
+        return (costs, Some(reason));
+    }
+    on_cpu.truncate(n_on_cpu);
+    if !on_cpu.is_empty() {
+        costs = try_on(finish, source, engine, Vec::new(), costs, on_cpu, TRIAL_TIME_MAX);
+    }
+    let Some(run_s) = estimate(&costs) else {
+        let reason = format!("none was solved there within {TRIAL_TIME_MAX:?}");
+        return (costs, Some(reason));
+    };
+    let trials = Duration::try_from_secs_f64(run_s * TRIAL_SHARE).unwrap_or(Duration::MAX);
+    for (n_before, device) in engine.devices.iter().enumerate() {
+        let n_left = (engine.devices.len() - n_before) as u32;
+        let left = trials.saturating_sub(started.elapsed()) / n_left;
+        if left < TRIAL_TIME_MIN {
+            let reason = format!(
+                "the run takes about {:.1?} on the cpu, too short to try {}",
+                Duration::try_from_secs_f64(run_s).unwrap_or(Duration::MAX),
+                device.id()
+            );
+            return (costs, Some(reason));
+        }
+        let until = Instant::now() + left.min(2 * TRIAL_TIME_MAX);
+        // The first launches include the compilation of kernels, so their times are discarded.
+        for _ in 0..2 {
+            let left = until.saturating_duration_since(Instant::now()).min(TRIAL_TIME_MAX);
+            if left > TRIAL_END_TIME {
+                let on = vec![device.clone()];
+                costs = try_on(finish, source, engine, on, costs, tried.clone(), left);
+            }
+        }
+    }
+    (costs, None)
+}
+
+/// Solves these problems on one device, or on the CPU, for at most `time`, and returns the costs.
+fn try_on<F: Finish>(
+    finish: &Arc<F>,
+    source: &SourceOf<F>,
+    engine: &Settings,
+    devices: Vec<Device>,
+    costs: Costs,
     tried: Vec<usize>,
+    time: Duration,
 ) -> Costs {
     let n_tried = tried.len();
     let tried = Arc::new(tried);
@@ -182,39 +264,28 @@ fn try_out<F: Finish>(
         move |index, stop: &Stop| loaded.load(of_load[index], stop),
     );
     let dropped = Arc::new(Dropped(Arc::clone(finish)));
-    let mut costs = engine.costs.clone();
-    let solve =
-        |devices: Vec<Device>, costs: Costs| {
-            let until = Instant::now() + TRIAL_TIME;
-            let settings = Settings {
-                routing: match devices.is_empty() {
-                    true => Routing::Measured,
-                    false => Routing::Launch,
-                },
-                devices,
-                costs,
-                // Without padding, costs are recorded under the sizes that are looked up later.
-                padding: Padding::Exact,
-                n_verify: 0,
-                observer: None,
-                ..engine.clone()
-            };
-            let report =
-                swathe::run_finishing(&dropped, &part, &settings, &mut |_| match Instant::now()
-                    < until
-                {
-                    true => ControlFlow::Continue(()),
-                    false => ControlFlow::Break(()),
-                });
-            report.costs
-        };
-    costs = solve(Vec::new(), costs);
-    for device in &engine.devices {
-        // The first launches include the compilation of kernels, so their times are discarded.
-        solve(vec![device.clone()], costs.clone());
-        costs = solve(vec![device.clone()], costs);
-    }
-    costs
+    let settings = Settings {
+        routing: match devices.is_empty() {
+            true => Routing::Measured,
+            false => Routing::Launch,
+        },
+        devices,
+        costs,
+        // Without padding, costs are recorded under the sizes that are looked up later.
+        padding: Padding::Exact,
+        n_verify: 0,
+        observer: None,
+        grace: TRIAL_GRACE,
+        ..engine.clone()
+    };
+    let until = Instant::now() + time.saturating_sub(TRIAL_END_TIME);
+    // Ticks come without outcomes too, and the break stops launches that are on the device.
+    let report =
+        swathe::run_finishing(&dropped, &part, &settings, &mut |_| match Instant::now() < until {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        });
+    report.costs
 }
 
 /// A [`Finish`] that drops solutions: only their times are needed, and no files must be written.

@@ -243,22 +243,19 @@ fn print_summary(finished: &Finished, run: &RunSettings) -> Result<Code, CliErro
     }
     stdout::line(finished.path.display())?;
     let Some(merged) = &finished.merged else {
-        if let Some(EndCause::StuckSolvers { n_stuck, .. }) = report.ended_by {
-            stderr::print_error(
-                &format!(
-                    "{n_stuck} problems did not stop when their time was over and keep the processor busy, so the run ended early"
-                ),
-                Some(
-                    "what was finished is kept; go on with --resume and a longer --time-limit, or leave out the problems that timed out (they stand in the report)",
-                ),
-            );
-            return Ok(Code::SomeFailed);
-        }
-        if report.ended_by == Some(EndCause::NoThread) {
-            stderr::print_error(
-                "the system refused to start the threads that the run needs",
-                Some("raise the limits (ulimit -u, ulimit -v), then go on with --resume"),
-            );
+        if let Some(cause) = report.ended_by {
+            let hint = match cause {
+                EndCause::StuckSolvers { .. } => {
+                    "what was finished is kept; go on with --resume and a longer --time-limit, or leave out the problems that timed out (they stand in the report)"
+                }
+                EndCause::MemoryHeld { .. } => {
+                    "what was finished is kept; go on with --resume and a larger --memory"
+                }
+                EndCause::NoThread => {
+                    "raise the limits (ulimit -u, ulimit -v), then go on with --resume"
+                }
+            };
+            stderr::print_error(&cause.to_string(), Some(hint));
             return Ok(Code::SomeFailed);
         }
         status!("interrupted: what was finished is kept; go on with the same command and --resume");

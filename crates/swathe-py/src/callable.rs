@@ -368,7 +368,8 @@ pub(crate) fn run_callable(
             failures.iter().map(|(number, ..)| *number).collect();
         for (number, value) in values.iter().enumerate() {
             if deliver.is_none() && value.is_none() && !has_failed.contains(&number) {
-                failures.push((number, "cancelled".to_owned(), "cancelled".to_owned()));
+                let message = report.ended_by.map_or("cancelled".to_owned(), |c| c.to_string());
+                failures.push((number, "cancelled".to_owned(), message));
             }
         }
         failures.sort();

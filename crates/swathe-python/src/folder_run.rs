@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::{
-    PyBlockingIOError, PyFileExistsError, PyFileNotFoundError, PyOSError, PyValueError,
+    PyBlockingIOError, PyFileExistsError, PyFileNotFoundError, PyOSError, PyRuntimeError,
+    PyValueError,
 };
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -119,6 +120,11 @@ impl FolderRun {
         let told = Arc::into_inner(told).map(Mutex::into_inner);
         if let Some(told) = told {
             told.unwrap_or_else(PoisonError::into_inner).0.finish()?;
+        }
+        if let Some(cause) = finished.report.ended_by {
+            return Err(PyRuntimeError::new_err(format!(
+                "{cause}; what was finished is kept, go on with it by resume=True"
+            )));
         }
         match finished.report.verification.mismatches.first() {
             Some(mismatch) => Err(pyo3::exceptions::PyArithmeticError::new_err(format!(

@@ -138,6 +138,17 @@ impl Budget {
     /// If there will never be enough memory, an injected fault refuses the request, or the run is
     /// cancelled while the request waits.
     pub fn reserve(&self, bytes: u64, stop: &Stop) -> Result<Reservation, ReserveError> {
+        self.reserve_unless(bytes, stop, || false)
+    }
+
+    /// [`reserve`](Self::reserve) for a thread that others may need meanwhile: it stops waiting as
+    /// soon as `is_needed`, which is called with the budget's lock held.
+    pub(crate) fn reserve_unless(
+        &self,
+        bytes: u64,
+        stop: &Stop,
+        is_needed: impl Fn() -> bool,
+    ) -> Result<Reservation, ReserveError> {
         let refused = self.0.faults.refuses(FaultPoint::Reserve);
         let mut state = self.state();
         if refused || bytes > state.reachable_bytes() {
@@ -169,7 +180,7 @@ impl Budget {
                 self.0.moved.notify_all();
                 return Err(state.refusal(bytes).into());
             }
-            if stop.is_cancelled() {
+            if stop.is_cancelled() || is_needed() {
                 state.line.retain(|&waiting| waiting != ticket);
                 self.0.moved.notify_all();
                 return Err(ReserveError::Stopped);

@@ -1,5 +1,6 @@
 //! Reports: the measured figures of a run.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -55,17 +56,31 @@ pub struct Report {
 }
 
 /// Why the engine ended a run before all problems were done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum EndCause {
     /// Too many solvers kept running after a stop.
+    #[error(
+        "{n_stuck} problems did not stop when their time was over and keep the processor busy, so the run ended early"
+    )]
     StuckSolvers {
         /// How many solvers were stuck.
         n_stuck: usize,
         /// How many may be stuck.
         n_stuck_max: usize,
     },
+    /// All workers waited for memory, and nothing in the run could release any.
+    #[error(
+        "all workers waited for memory, and none of the {held_bytes} bytes reserved of {budget_bytes} was released, so the run ended early"
+    )]
+    MemoryHeld {
+        /// The bytes that were reserved.
+        held_bytes: u64,
+        /// The size of the budget.
+        budget_bytes: u64,
+    },
     /// The system refused the threads that the run needs.
+    #[error("the system refused to start the threads that the run needs")]
     NoThread,
 }
 
@@ -76,6 +91,26 @@ impl Report {
     pub const N_SETBACKS_KEPT: usize = 1_000;
     /// The maximum number of samples in a report.
     pub const N_SAMPLES_KEPT: usize = 600;
+
+    /// What devices could not finish and left to the CPU, as a text for each device: how many
+    /// problems, and why the first of them.
+    pub fn handed_over(&self) -> Vec<String> {
+        let mut by_device: BTreeMap<DeviceId, (usize, &str)> = BTreeMap::new();
+        for setback in &self.setbacks {
+            if let SetbackCause::HandedOver { reason } = &setback.cause {
+                by_device.entry(setback.device).or_insert((0, reason)).0 += setback.n_problems;
+            }
+        }
+        let least = match self.setbacks.len() == Report::N_SETBACKS_KEPT {
+            true => "at least ",
+            false => "",
+        };
+        let texts = by_device.into_iter().map(|(device, (n, reason))| {
+            let problems = if n == 1 { "problem" } else { "problems" };
+            format!("{device} left {least}{n} {problems} to the CPU; the first: {reason}")
+        });
+        texts.collect()
+    }
 
     /// Problems solved per second.
     pub fn solved_per_s(&self) -> f64 {

@@ -168,7 +168,8 @@ pub(crate) fn run_until<F: Finish>(
         // If there is no room for it, the problems take precedence.
         _locals: match local_bytes {
             0 => None,
-            bytes => settings.memory.try_reserve(bytes).ok(),
+            // Pinned: a problem that needs these bytes too would wait for them for ever.
+            bytes => settings.memory.try_pin(bytes).ok(),
         },
     });
     shared.sample();
@@ -459,11 +460,7 @@ impl<F: Finish> Shared<F> {
                 shared.gpu_pool.member(number).retire(NO_THREAD);
                 shared.costs_changed();
             }
-            WorkerKind::Cpu => {
-                shared.mailbox.post(Message::EndedBy(EndCause::NoThread));
-                shared.stop.end_run();
-                shared.queue.wake();
-            }
+            WorkerKind::Cpu => shared.end_early(EndCause::NoThread),
         }
     }
 
@@ -500,11 +497,15 @@ impl<F: Finish> Shared<F> {
         let n_stuck = self.n_stuck.load(Ordering::Acquire);
         let n_stuck_max = self.settings.n_stuck_max;
         if n_stuck > n_stuck_max && !self.stop.is_cancelled() {
-            self.stop.end_run();
-            self.queue.wake();
-            let cause = EndCause::StuckSolvers { n_stuck, n_stuck_max };
-            self.mailbox.post(Message::EndedBy(cause));
+            self.end_early(EndCause::StuckSolvers { n_stuck, n_stuck_max });
         }
+    }
+
+    /// Ends the run before all problems are done.
+    fn end_early(&self, cause: EndCause) {
+        self.mailbox.post(Message::EndedBy(cause));
+        self.stop.end_run();
+        self.queue.wake();
     }
 
     /// The state of the run now.

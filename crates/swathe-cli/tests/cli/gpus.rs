@@ -43,6 +43,28 @@ fn floats(folder: &Path) {
     save(folder, "floats.npz", &items);
 }
 
+/// By default no device is tried for a run that is over sooner than trials would pay, and the run
+/// says so.
+#[test]
+fn a_short_run_tries_no_device() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    if !has_gpu(folder) {
+        return;
+    }
+    // So few problems that a trial of one on the CPU would be too much.
+    save(folder, "few.npz", &[("one".to_owned(), Random(7).floats(&[30, 40]))]);
+    let few = with(folder, &[SOFTWARE], "array map exp few.npz --out few").expect(0);
+    assert!(few.stderr.contains("fewer than 40 problems"), "{}", few.stderr);
+    floats(folder);
+    let ended = with(folder, &[SOFTWARE], "array map exp floats.npz --out run").expect(0);
+    assert!(ended.stderr.contains("too short to try gpu:0"), "{}", ended.stderr);
+    let run = json(&folder.join("run/run.json"));
+    let rows = run["settings"]["placement"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["on"] == "cpu" && row["device_ms"].is_null()), "{rows:?}");
+    assert!(rows.iter().any(|row| row["cpu_ms"].is_number()), "{rows:?}");
+}
+
 #[test]
 fn a_forced_device_gives_the_same_table() {
     let folder = tempfile::tempdir().unwrap();

@@ -3,7 +3,12 @@
 use std::fs;
 use std::process::Command;
 
-use crate::program::{Ended, Random, announced, in_folder, many_floats, result_hash, save, swathe};
+use swathe_ot::{Shape, synth};
+
+use crate::ot_frames::save_npy;
+use crate::program::{
+    Ended, Random, announced, command, in_folder, many_floats, result_hash, save, swathe,
+};
 
 #[test]
 fn a_full_disk_costs_nothing_that_was_committed() {
@@ -35,6 +40,67 @@ fn a_full_disk_costs_nothing_that_was_committed() {
         swathe(folder.path(), &format!("{line} --out {out} --resume")).expect(0);
         assert_eq!(result_hash(&run), hash);
         assert_eq!(announced(&run)[..before.len()], before);
+    }
+}
+
+/// A name in a folder survives a power failure only once the folder is synced, so a run whose folder
+/// cannot be synced ends with an error and announces nothing.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_cannot_be_synced_is_an_error() {
+    /// An `fsync` that fails for folders whose path ends in `$UNSYNCED`.
+    const SHIM: &str = r#"
+        #define _GNU_SOURCE
+        #include <errno.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <string.h>
+        #include <sys/stat.h>
+        #include <sys/syscall.h>
+        #include <unistd.h>
+        int fsync(int fd) {
+            struct stat status;
+            char link[64], path[4096] = {0};
+            snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+            const char *end = getenv("UNSYNCED");
+            ssize_t n = readlink(link, path, sizeof path - 1), n_end = end ? strlen(end) : 0;
+            int is_folder = !fstat(fd, &status) && S_ISDIR(status.st_mode);
+            if (is_folder && n_end && n >= n_end && !strcmp(path + n - n_end, end)) {
+                errno = EIO;
+                return -1;
+            }
+            return syscall(SYS_fsync, fd);
+        }
+    "#;
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("shim.c"), SHIM).unwrap();
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-o", "shim.so", "shim.c"]).current_dir(folder);
+    assert!(cc.status().unwrap().success());
+    many_floats(folder);
+    let pair = synth::embryo_pair(Shape::new(20, 30), 1, synth::Change::default());
+    save_npy(&folder.join("a.npy"), &pair.source);
+    save_npy(&folder.join("b.npy"), &pair.target);
+    fs::write(folder.join("pairs.csv"), "pair_id,src,tgt\np,a.npy,b.npy\n").unwrap();
+    for (line, unsynced, n_announced) in [
+        ("array map sqrt in.npz", "/run0", None),
+        ("array map sqrt in.npz", "/run1/parts", Some(0)),
+        ("ot pairs.csv --fields npz", "/run2/fields", Some(0)),
+    ] {
+        let run = &unsynced[1..5];
+        let mut unlucky = command(folder, &format!("{line} --out {run}"));
+        unlucky.env("LD_PRELOAD", folder.join("shim.so")).env("UNSYNCED", unsynced);
+        let ended = Ended::of(unlucky.output().unwrap()).expect(4);
+        assert!(
+            ended.stderr.contains(&format!("cannot write {}", &unsynced[1..])),
+            "{}",
+            ended.stderr
+        );
+        if let Some(n) = n_announced {
+            assert_eq!(announced(&folder.join(run)).len(), n, "{line}");
+        }
+        swathe(folder, &format!("{line} --out {run} --resume")).expect(0);
     }
 }
 

@@ -200,12 +200,13 @@ where
     };
     let (section, texts) = section.unzip();
     let (notes, headline, apart) = texts.unwrap_or_default();
+    let handed_over = report.handed_over();
     let finished = Finished {
         path,
         report,
         before,
         figures: part.rows().figures(),
-        warnings: [opened, part.rows().warnings()].concat(),
+        warnings: [opened, part.rows().warnings(), handed_over].concat(),
         notes,
         headline,
         apart,

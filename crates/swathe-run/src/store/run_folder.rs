@@ -247,7 +247,7 @@ impl RunFolder {
             remove_temporary(path)?;
             let run = RunJson::new(identity);
             run.write(path)?;
-            part::sync_folder(path);
+            part::sync_folder(path)?;
             run
         };
         let mut warnings = Vec::new();

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use super::clock::Clock;
 use super::finishing::finish_answered;
-use super::gpu_backlog::WorkerKind;
 use super::gpu_pool::Member;
 use super::queue::{Claim, Range};
 use super::worker::{
@@ -35,8 +34,9 @@ pub(super) fn work<F: Finish>(
     let mut local: Local<F> = None;
     loop {
         clock.enter(Phase::Idle);
-        match shared.queue.claim(shared, WorkerKind::Gpu(number)) {
+        match shared.queue.claim(shared, worker_state) {
             Claim::End => break,
+            Claim::Abandoned => return worker_returned(shared),
             Claim::Settled(done) => {
                 clock.enter(Phase::Deliver);
                 settle_at_once(shared, done);
@@ -128,25 +128,10 @@ fn carry<F: Finish>(
     let load_end = clock.enter(Phase::Turn);
     // The split-off part is empty, because the scratch of a launch is on the device.
     drop(worker_state.loaded(ms(load_end - shared.started)));
-    let handed = if let Some(turn) = member.turn(&worker_state.stop) {
+    let turn = member.turn(&worker_state.stop);
+    let handed = if turn.is_some() {
         let solve_start = clock.enter(Phase::Solve);
-        let handed = launch_loaded(shared, worker_state, member, number, padded, solve_start)?;
-        // Frees the device for the next launch: finishing the answers is the CPU's work.
-        drop(turn);
-        if !worker_state.in_flight().answered.is_empty() {
-            clock.enter(Phase::Turn);
-            let nothing = worker_state.in_flight().reservation.as_mut().map(|held| held.split(0));
-            let turn =
-                nothing.and_then(|nothing| shared.scratches.take(nothing, &worker_state.stop));
-            worker_state.in_flight().has_turn = turn.is_some();
-            clock.enter(Phase::Solve);
-            finish_answered(shared, worker_state, local)?;
-            worker_state.in_flight().has_turn = false;
-            if let Some(turn) = turn {
-                shared.scratches.give_back(turn);
-            }
-        }
-        handed
+        launch_loaded(shared, worker_state, member, number, padded, solve_start)?
     } else {
         // The device was retired, or the run was cancelled.
         let loaded = worker_state.in_flight().loaded.drain(..).collect::<Vec<_>>();
@@ -156,7 +141,10 @@ fn carry<F: Finish>(
             false => vec![Requeue { problems, to: RequeueTarget::Cpu }],
         }
     };
-    let end = clock.enter(Phase::Deliver);
+    // Frees the device for the next launch: finishing the answers is the CPU's work.
+    drop(turn);
+    // Before anything is finished, because finishing may never end: these problems are in no state
+    // from which the watchdog could take them.
     let mut n_left = n_claimed;
     let range = |problems: Vec<Planned>, padded: Option<Size>| Range {
         class,
@@ -178,6 +166,19 @@ fn carry<F: Finish>(
             }
         }
     }
+    if !worker_state.in_flight().answered.is_empty() {
+        clock.enter(Phase::Turn);
+        let nothing = worker_state.in_flight().reservation.as_mut().map(|held| held.split(0));
+        let turn = nothing.and_then(|nothing| shared.scratches.take(nothing, &worker_state.stop));
+        worker_state.in_flight().has_turn = turn.is_some();
+        clock.enter(Phase::Solve);
+        finish_answered(shared, worker_state, local)?;
+        worker_state.in_flight().has_turn = false;
+        if let Some(turn) = turn {
+            shared.scratches.give_back(turn);
+        }
+    }
+    let end = clock.enter(Phase::Deliver);
     deliver(shared, worker_state, n_left, solutions_bytes, end);
     Some(())
 }

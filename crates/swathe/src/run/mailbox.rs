@@ -23,12 +23,18 @@ pub(super) struct Mailbox<M> {
 struct State<M> {
     messages: VecDeque<M>,
     is_closed: bool,
+    /// The receiver waits for a message.
+    is_waited_for: bool,
 }
 
 impl<M> Mailbox<M> {
     pub(super) fn new(n_messages_max: usize) -> Mailbox<M> {
         Mailbox {
-            state: Mutex::new(State { messages: VecDeque::new(), is_closed: false }),
+            state: Mutex::new(State {
+                messages: VecDeque::new(),
+                is_closed: false,
+                is_waited_for: false,
+            }),
             arrived: Condvar::new(),
             taken: Condvar::new(),
             n_messages_max,
@@ -66,12 +72,20 @@ impl<M> Mailbox<M> {
     pub(super) fn receive(&self, patience: Duration) -> Option<M> {
         let mut state = lock(&self.state);
         if state.messages.is_empty() {
+            state.is_waited_for = true;
             let wait = self.arrived.wait_timeout(state, patience);
             state = wait.unwrap_or_else(PoisonError::into_inner).0;
+            state.is_waited_for = false;
         }
         let message = state.messages.pop_front()?;
         self.taken.notify_one();
         Some(message)
+    }
+
+    /// Whether the receiver waits and there is nothing for it.
+    pub(super) fn is_idle(&self) -> bool {
+        let state = lock(&self.state);
+        state.is_waited_for && state.messages.is_empty()
     }
 
     /// Closes the mailbox because the receiver is gone: senders that wait return.

@@ -1,12 +1,12 @@
 //! The queue of batches that wait for a worker.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::gpu_backlog::{GpuBacklog, WorkerKind};
-use super::worker_state::Answered;
+use super::worker_state::{Answered, WorkerState};
 use super::{
     Done, DoneOf, OutcomeOf, Shared, WAIT_MAX, WorkloadOf, guarded, limits, lock, panic_message,
 };
@@ -67,11 +67,15 @@ pub(super) enum Claim<F: Finish> {
     /// Problems that need no worker: unreadable or too large.
     Settled(Vec<DoneOf<F>>),
     End,
+    /// The worker was abandoned while it planned.
+    Abandoned,
 }
 
 pub(super) struct Queue<F: Finish> {
     state: Mutex<State<F>>,
     moved: Condvar,
+    /// The length of `answered`, for workers that wait for memory.
+    n_answered: AtomicUsize,
 }
 
 struct State<F: Finish> {
@@ -117,12 +121,13 @@ impl<F: Finish> Queue<F> {
             lots: GpuBacklog::default(),
             n_in_flight: 0,
         };
-        Queue { state: Mutex::new(state), moved: Condvar::new() }
+        Queue { state: Mutex::new(state), moved: Condvar::new(), n_answered: AtomicUsize::new(0) }
     }
 
     /// The next range. Waits while claimed problems may still be put back; `End` when there will be
     /// none.
-    pub(super) fn claim(&self, shared: &Shared<F>, who: WorkerKind) -> Claim<F> {
+    pub(super) fn claim(&self, shared: &Shared<F>, worker_state: &WorkerState<F>) -> Claim<F> {
+        let who = worker_state.who;
         let mut state = lock(&self.state);
         loop {
             if shared.stop.is_cancelled() {
@@ -136,6 +141,7 @@ impl<F: Finish> Queue<F> {
             if who == WorkerKind::Cpu
                 && let Some(answered) = state.answered.pop_front()
             {
+                self.n_answered.store(state.answered.len(), Ordering::Release);
                 state.n_todo -= 1;
                 state.n_in_flight += 1;
                 return Claim::Answered(Box::new(answered));
@@ -155,7 +161,14 @@ impl<F: Finish> Queue<F> {
                 // Sizes are read without the lock, because the watchdog and workers that put work
                 // back need it.
                 drop(state);
+                worker_state.in_flight().is_planning = true;
                 let window = plan_window(shared, first, last);
+                let mut in_flight = worker_state.in_flight();
+                in_flight.is_planning = false;
+                if in_flight.abandoned {
+                    return Claim::Abandoned;
+                }
+                drop(in_flight);
                 state = lock(&self.state);
                 state.is_planning = false;
                 let settled = state.add(shared, window);
@@ -215,7 +228,13 @@ impl<F: Finish> Queue<F> {
         state.n_in_flight -= answered.len();
         state.n_todo += answered.len();
         state.answered.extend(answered);
+        self.n_answered.store(state.answered.len(), Ordering::Release);
         self.moved.notify_all();
+    }
+
+    /// Whether a solved problem waits to be finished.
+    pub(super) fn has_answered(&self) -> bool {
+        self.n_answered.load(Ordering::Acquire) > 0
     }
 
     /// Wakes all waiting workers: the run may be cancelled, or a cost may have changed.

@@ -10,7 +10,7 @@ use super::gpu_backlog::WorkerKind;
 use super::queue::Range;
 use super::worker_state::{Answered, WorkerState};
 use super::{Done, Message, Shared, lock, ms};
-use crate::report::{Remedy, SetbackCause};
+use crate::report::{EndCause, Phase, Remedy, SetbackCause};
 use crate::{DeviceId, FaultPoint, Finish, Need, Outcome};
 
 /// Starts the watchdog; `None` if the system refuses a thread.
@@ -33,6 +33,7 @@ fn watch<F: Finish>(shared: &Arc<Shared<F>>) {
     let tick =
         (shared.settings.time_limit / 8).clamp(Duration::from_millis(1), Duration::from_millis(50));
     let mut cancelled_at: Option<Instant> = None;
+    let mut waits_for_memory = WaitsForMemory::default();
     while !shared.finished.load(Ordering::Acquire) {
         std::thread::park_timeout(tick);
         if shared.stop.is_cancelled() {
@@ -47,7 +48,49 @@ fn watch<F: Finish>(shared: &Arc<Shared<F>>) {
             send_finished(shared, worker_state);
             look_at(shared, worker_state, cancelled_at);
         }
+        waits_for_memory.look_at(shared, &worker_states);
         shared.sample();
+    }
+}
+
+/// Detects a run that waits for memory that nothing in it can release.
+#[derive(Default)]
+struct WaitsForMemory {
+    /// Since when nothing has moved, and the budget's figures then.
+    since: Option<(Instant, [u64; 3])>,
+}
+
+impl WaitsForMemory {
+    /// Ends the run if for long all workers with a range have waited for memory, while the caller
+    /// waited for outcomes and the budget did not move.
+    fn look_at<F: Finish>(&mut self, shared: &Shared<F>, worker_states: &[Arc<WorkerState<F>>]) {
+        /// Other users of the budget, such as another run, may hold it as long as a problem takes.
+        const PATIENCE: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(60)];
+
+        let phases = || worker_states.iter().map(|worker_state| worker_state.phase());
+        let is_stuck = phases().any(|phase| phase == Phase::Memory)
+            && phases().all(|phase| matches!(phase, Phase::Memory | Phase::Idle))
+            && shared.mailbox.is_idle()
+            && !shared.stop.is_cancelled();
+        if !is_stuck {
+            self.since = None;
+            return;
+        }
+        let memory = &shared.settings.memory;
+        let (n_granted, n_refused) = memory.n_granted_refused();
+        let held_bytes = memory.used_bytes();
+        let figures = [n_granted, n_refused, held_bytes];
+        let (since, before) = *self.since.get_or_insert((Instant::now(), figures));
+        if before != figures {
+            self.since = None;
+            return;
+        }
+        let settings = &shared.settings;
+        let patience = settings.time_limit.saturating_add(settings.grace);
+        if since.elapsed() > patience.clamp(PATIENCE[0], PATIENCE[1]) {
+            let cause = EndCause::MemoryHeld { held_bytes, budget_bytes: memory.cap_bytes() };
+            shared.end_early(cause);
+        }
     }
 }
 
@@ -90,7 +133,16 @@ fn look_at<F: Finish>(
         return;
     }
     let mut in_flight = worker_state.in_flight();
+    let left_over = cancelled_at.is_some_and(|at| at.elapsed() > grace);
     let Some(current) = in_flight.current else {
+        if in_flight.is_planning && left_over {
+            // A size that does not come: nothing but the end of the run waits for this worker.
+            in_flight.abandoned = true;
+            shared.n_stuck.fetch_add(1, Ordering::AcqRel);
+            drop(in_flight);
+            shared.forget(worker_state.worker);
+            shared.mailbox.post(Message::Abandoned);
+        }
         return;
     };
     let spent = current.since.elapsed();
@@ -98,7 +150,6 @@ fn look_at<F: Finish>(
         worker_state.stop.expire();
     }
     let overdue = spent > limit.saturating_add(grace);
-    let left_over = cancelled_at.is_some_and(|at| at.elapsed() > grace);
     if !overdue && !left_over {
         return;
     }
@@ -180,11 +231,13 @@ fn look_at<F: Finish>(
             1 + n_rest,
             Remedy::Replaced,
         );
+        // Answers first: they hold memory, and a worker that took another range before them could
+        // wait for that memory.
+        shared.queue.put_back_answered(answered);
         // The new worker serves the same device, whose launches and lots wait for a worker of its
         // own.
         Shared::replace(shared, worker_state);
         shared.queue.put_back([Range { class, problems: rest.into(), n_attempts, padded: None }]);
-        shared.queue.put_back_answered(answered);
         shared.end_if_starved();
     }
     shared.mailbox.post(Message::Outcomes { launch, done, checked, _held: freed });

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use super::clock::Clock;
 use super::finishing::{finish_answered, finish_one};
-use super::gpu_backlog::WorkerKind;
 use super::queue::{Claim, Range};
 use super::scratch_pool::ScratchLease;
 use super::worker_state::{Answered, WorkerState};
@@ -38,8 +37,9 @@ pub(super) fn work<F: Finish>(shared: &Arc<Shared<F>>, worker_state: &WorkerStat
     let mut local: Local<F> = None;
     loop {
         clock.enter(Phase::Idle);
-        let left = match shared.queue.claim(shared, WorkerKind::Cpu) {
+        let left = match shared.queue.claim(shared, worker_state) {
             Claim::End => break,
+            Claim::Abandoned => return worker_returned(shared),
             Claim::Settled(done) => {
                 clock.enter(Phase::Deliver);
                 settle_at_once(shared, done);
@@ -84,10 +84,17 @@ fn carry<F: Finish>(
     let n_claimed = range.problems.len();
     let bytes = range.lanes_bytes() + range.scratch_bytes();
     let solutions_bytes = range.solutions_bytes();
-    let mut lanes_held = match shared.settings.memory.reserve(bytes, &shared.stop) {
+    let memory = &shared.settings.memory;
+    let reserved = memory.reserve_unless(bytes, &shared.stop, || shared.queue.has_answered());
+    let mut lanes_held = match reserved {
         Ok(reservation) => reservation,
         Err(ReserveError::OutOfMemory(_)) => {
             put_back_smaller(shared, range, bytes);
+            return CarryResult::Done;
+        }
+        Err(ReserveError::Stopped) if !shared.stop.is_cancelled() => {
+            // A solved problem holds memory until a worker finishes it, so it comes first.
+            shared.queue.put_back([range]);
             return CarryResult::Done;
         }
         Err(ReserveError::Stopped) => {

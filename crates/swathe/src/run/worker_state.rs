@@ -55,6 +55,8 @@ pub(super) struct InFlight<F: Finish> {
     pub(super) operations: Vec<(Phase, Spent)>,
     /// The launch that is on a device right now.
     pub(super) on_gpu: Option<OnGpu>,
+    /// Whether the worker reads the sizes of a window of problems.
+    pub(super) is_planning: bool,
     /// Whether the worker has a turn to solve.
     pub(super) has_turn: bool,
     /// The worker was abandoned: its results come too late and are dropped.
@@ -112,6 +114,7 @@ impl<F: Finish> WorkerState<F> {
             volume_left: 0,
             operations: Vec::new(),
             on_gpu: None,
+            is_planning: false,
             has_turn: false,
             abandoned: false,
         };

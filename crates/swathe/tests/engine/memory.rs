@@ -80,6 +80,32 @@ fn a_budget_for_one() {
     assert_eq!(ran.report.counts.n_too_large, 40);
 }
 
+/// The state of the workers is held as long as the run, so a problem that would need its memory
+/// too is refused instead of waiting for it.
+#[test]
+fn no_problem_waits_for_the_memory_of_the_workers() {
+    let fields = Arc::new((0..4).map(|seed| Field::new(seed, 3, 5)).collect::<Vec<_>>());
+    let any = Sieve::new(&Budget::new(0));
+    let need_bytes = any.need(&fields[0].size(), DeviceKind::Cpu).total_bytes();
+    for (cap_bytes, kind) in [
+        (need_bytes + 49, OutcomeKind::TooLarge),
+        (need_bytes + 50, OutcomeKind::Solved),
+        // Where the state does not fit at all, problems take precedence.
+        (need_bytes, OutcomeKind::Solved),
+    ] {
+        let settings = Settings {
+            n_threads: 1,
+            n_prefetch: 0,
+            memory: Budget::new(cap_bytes),
+            ..Settings::default()
+        };
+        let sieve = Sieve::new(&settings.memory);
+        let local_bytes = if cap_bytes == need_bytes { cap_bytes + 1 } else { 50 };
+        sieve.local_bytes.store(local_bytes, Ordering::Relaxed);
+        assert_eq!(run(&sieve, &fields, &settings).kinds, [kind; 4], "{cap_bytes} bytes");
+    }
+}
+
 /// While the caller takes no outcomes, the waiting answers are no more than the budget holds.
 #[test]
 fn slow_output_holds_the_solvers_back() {

@@ -40,6 +40,10 @@ pub(crate) struct Sieve {
     pub(crate) n_stopped: AtomicUsize,
     /// How often a size was requested.
     pub(crate) n_sizes: AtomicUsize,
+    /// Problems whose loading has begun.
+    pub(crate) n_loads: AtomicUsize,
+    /// The local state of each worker, as stated to the engine.
+    pub(crate) local_bytes: AtomicU64,
 }
 
 /// A problem that is not loaded yet.
@@ -66,6 +70,7 @@ pub(crate) enum Twist {
     LoadLoopsAsleep,
     SizePanics,
     SizeFails,
+    SizeLoopsAsleep,
     /// Sleeps this long while loading and while solving.
     Takes {
         load: Duration,
@@ -114,6 +119,8 @@ impl Sieve {
             solved: Mutex::default(),
             n_stopped: AtomicUsize::new(0),
             n_sizes: AtomicUsize::new(0),
+            n_loads: AtomicUsize::new(0),
+            local_bytes: AtomicU64::new(0),
         })
     }
 
@@ -128,6 +135,7 @@ impl Sieve {
                 match field.twist {
                     Twist::SizePanics => panic!("a size on purpose"),
                     Twist::SizeFails => Err(Refusal::Refused { seed: field.seed }),
+                    Twist::SizeLoopsAsleep => counts.loop_asleep(),
                     _ => Ok(field.size()),
                 }
             },
@@ -136,6 +144,7 @@ impl Sieve {
     }
 
     fn load(&self, mut field: Field, stop: &Stop) -> Result<Loaded, Refusal> {
+        self.n_loads.fetch_add(1, Ordering::Relaxed);
         match field.twist {
             Twist::LoadPanics => panic!("a load on purpose"),
             Twist::LoadFails => return Err(Refusal::Refused { seed: field.seed }),
@@ -229,6 +238,7 @@ impl Twist {
             | Twist::LoopsAsleep
             | Twist::LoadLoopsAndPolls
             | Twist::LoadLoopsAsleep
+            | Twist::SizeLoopsAsleep
             | Twist::LoadLoopsOnce => OutcomeKind::TimedOut,
         }
     }
@@ -264,6 +274,10 @@ impl Workload for Sieve {
             scratch_bytes: (32 * n_columns).min(4096) + 4 * n_columns,
             solution_bytes: 8 * n_rows,
         }
+    }
+
+    fn local_bytes(&self) -> u64 {
+        self.local_bytes.load(Ordering::Relaxed)
     }
 
     fn scratch(&self) -> Scratch {

@@ -57,7 +57,7 @@ fn those_who_poll_and_those_who_wait_end_by_themselves() {
 #[test]
 fn those_who_do_not_are_left_behind() {
     let settings = Settings { grace: Duration::from_millis(100), ..settings() };
-    for twist in [Twist::LoopsAsleep, Twist::LoadLoopsAsleep] {
+    for twist in [Twist::LoopsAsleep, Twist::LoadLoopsAsleep, Twist::SizeLoopsAsleep] {
         // The run returns while the solvers are still asleep.
         let (_, sieve) = cancel(twist, &settings);
         assert!(Arc::strong_count(&sieve) > 1, "{twist:?}");

@@ -260,7 +260,8 @@ fn run(
         }
     });
     interrupt.finish()?;
-    if let Some(message) = failed {
+    let ended_by = report.ended_by.map(|cause| cause.to_string());
+    if let Some(message) = failed.or(ended_by) {
         return Err(pyo3::exceptions::PyRuntimeError::new_err(message));
     }
     let mut table = CallTable {

@@ -147,18 +147,6 @@ impl PairFiles {
         Ok(())
     }
 
-    /// Syncs the folders, so that the names of complete files survive a power failure.
-    pub fn sync(&self) {
-        for (is_wanted, folder) in
-            [(self.wants_fields(), FIELDS_FOLDER), (self.with_coupling, COUPLING_FOLDER)]
-        {
-            // Some systems cannot sync folders; the run continues without.
-            if is_wanted && let Ok(folder) = fs::File::open(self.folder.join(folder)) {
-                let _ = folder.sync_all();
-            }
-        }
-    }
-
     /// Writes the maps of a pair and returns the file, relative to the run folder. The maps cover
     /// the live box of `geometry`; off it everything is NaN.
     ///

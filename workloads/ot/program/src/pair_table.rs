@@ -255,8 +255,6 @@ impl Rows for PairRows {
     }
 
     fn take(&mut self) -> Vec<ArrayRef> {
-        // Before the part is committed: the files that a row names must exist.
-        self.files.sync();
         self.n_bytes = 0;
         let indices = UInt64Array::from(std::mem::take(&mut self.indices));
         let id: ArrayRef = Arc::new(self.ids.finish());

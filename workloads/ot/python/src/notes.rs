@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use swathe::Report;
 use swathe_ot::{Settings, Shape};
 use swathe_ot_program::epsilon_check::{EpsilonCheck, EpsilonRefused};
 use swathe_ot_program::run_warnings::{RunWarnings, SolvedPair};
@@ -17,6 +18,8 @@ use crate::settings::settings;
 pub(crate) struct Notes {
     is_epsilon_auto: bool,
     collected: Mutex<(EpsilonCheck, RunWarnings)>,
+    /// What devices left to the CPU, window by window.
+    handed_over: Mutex<Vec<String>>,
 }
 
 #[pymethods]
@@ -24,7 +27,11 @@ impl Notes {
     #[new]
     fn new(ot: &Bound<'_, PyDict>, is_epsilon_auto: bool) -> PyResult<Notes> {
         let warnings = RunWarnings::new(settings(ot)?, is_epsilon_auto, Spelling::Python);
-        Ok(Notes { is_epsilon_auto, collected: Mutex::new((EpsilonCheck::default(), warnings)) })
+        Ok(Notes {
+            is_epsilon_auto,
+            collected: Mutex::new((EpsilonCheck::default(), warnings)),
+            handed_over: Mutex::default(),
+        })
     }
 
     /// The warnings so far.
@@ -32,6 +39,8 @@ impl Notes {
         let (check, warnings) = &*self.lock();
         let mut texts = warnings.texts();
         texts.extend(check.warning(Spelling::Python));
+        let handed_over = self.handed_over.lock().unwrap_or_else(PoisonError::into_inner);
+        texts.extend(handed_over.iter().cloned());
         texts
     }
 }
@@ -45,6 +54,12 @@ impl Notes {
     /// Adds a solved pair.
     pub(crate) fn add(&self, pair: &SolvedPair<'_>) {
         self.lock().1.add(pair);
+    }
+
+    /// Adds what devices could not finish.
+    pub(crate) fn add_handed_over(&self, report: &Report) {
+        let mut handed_over = self.handed_over.lock().unwrap_or_else(PoisonError::into_inner);
+        handed_over.extend(report.handed_over());
     }
 
     /// Notes the frames of pairs that are about to be solved. With `refuses`, an ε that suits none

@@ -261,6 +261,12 @@ impl Job {
                 mismatch.problem, mismatch.difference
             )));
         }
+        if let Some(cause) = report.ended_by
+            && self.deliver.is_some()
+        {
+            return Err(pyo3::exceptions::PyRuntimeError::new_err(cause.to_string()));
+        }
+        self.notes.get().add_handed_over(&report);
         let report = serde_json::to_string(&report).unwrap_or_default();
         Ok((solved, report))
     }

@@ -87,6 +87,9 @@ fn check(gpu: &Gpu, pairs: &[(&str, Pair)], settings: &Settings, wrong: &mut Vec
     for ((name, pair), lane) in names.iter().zip(&pairs).zip(lanes) {
         let expected = solve(pair, settings).unwrap();
         match lane {
+            // Where mass is dear plain sweeps may take more than a device is given.
+            Lane::ToCpu(reason)
+                if settings.relaxation >= 10.0 && reason.ends_with("after 100 sweeps") => {}
             Lane::ToCpu(reason) => wrong.push(format!("{name}: left to the CPU, {reason}")),
             Lane::Done(outcome) => {
                 let found = outcome.unwrap();
@@ -427,6 +430,66 @@ fn what_only_the_frames_tell_is_handed_on() {
             assert_eq!(agreed, Ok(()));
         }
     }
+}
+
+/// Pairs that 100 sweeps on the device do not solve go to the CPU: with its bits, and the report
+/// says how many there were and why.
+#[test]
+fn what_does_not_converge_is_the_cpus() {
+    let Some(gpu) = gpu() else { return };
+    let settings = Settings { epsilon: 1e-3, relaxation: 10.0, ..Settings::default() };
+    let transport = Arc::new(Transport { settings: settings.clone() });
+    // Discs: centre, radius, brightness.
+    let frame = |discs: &[(usize, usize, usize, f64)]| {
+        let at = |p: usize| {
+            let (y, x) = (p / 40, p % 40);
+            let discs = discs
+                .iter()
+                .filter(|(cy, cx, r, _)| y.abs_diff(*cy).pow(2) + x.abs_diff(*cx).pow(2) < r * r);
+            discs.map(|disc| disc.3).sum()
+        };
+        Frame::new(24, 40, (0..24 * 40).map(at).collect()).unwrap()
+    };
+    let dimmed = |by: f64| {
+        let source = frame(&[(12, 8, 5, 1.0), (12, 30, 5, 1.0)]);
+        Pair::new(source, frame(&[(12, 8, 5, 1.0), (12, 30, 5, by)]))
+    };
+    let moved = Pair::new(frame(&[(5, 5, 4, 1.0)]), frame(&[(18, 34, 4, 1.0)]));
+    let pairs = vec![moved, dimmed(0.5), dimmed(0.6)];
+    let is_left: Vec<bool> = solve_gpu(&gpu, &transport, &pairs)
+        .iter()
+        .map(|lane| match lane {
+            Lane::ToCpu(reason) => {
+                assert!(reason.contains("after 100 sweeps"), "{reason}");
+                true
+            }
+            Lane::Done(_) => false,
+        })
+        .collect();
+    let n_left = is_left.iter().filter(|is_left| **is_left).count();
+    assert_eq!(is_left, [false, true, true]);
+    let engine = swathe::Settings {
+        n_threads: 1,
+        devices: vec![Device::Gpu(gpu)],
+        routing: swathe::Routing::Launch,
+        ..swathe::Settings::default()
+    };
+    let source = swathe::Source::from_vec(&transport, pairs.clone());
+    let mut found: Vec<Option<Solution>> = vec![None; pairs.len()];
+    let report = swathe::run(&transport, &source, &engine, &mut |done| {
+        found[done.index] = done.outcome.into_result().ok();
+        ControlFlow::Continue(())
+    });
+    for ((pair, is_left), found) in pairs.iter().zip(is_left).zip(found) {
+        let (expected, found) = (solve(pair, &settings).unwrap(), found.unwrap());
+        transport.agree(&expected, &found, DeviceKind::Gpu).unwrap();
+        assert!(!is_left || found.cost.to_bits() == expected.cost.to_bits());
+    }
+    let texts = report.handed_over();
+    let [text] = &texts[..] else { panic!("{texts:?}") };
+    let problems = if n_left == 1 { "problem" } else { "problems" };
+    assert!(text.starts_with(&format!("gpu:0 left {n_left} {problems} to the CPU;")), "{text}");
+    assert!(text.ends_with("after 100 sweeps"), "{text}");
 }
 
 /// The device memory that `need` states is enough.

@@ -1,5 +1,6 @@
 //! Parts: the outcomes that are committed together.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -269,9 +270,13 @@ pub(super) fn write(
         let path = base.join(&table.path);
         let seal = retrying(faults, || write_batch(&path, &table.batch, &[], None))
             .map_err(FolderError::write(&path))?;
-        path.parent().into_iter().for_each(sync_folder);
         files.push(RowFile { path: table.path.clone(), seal });
     }
+    // The files that a row names must exist.
+    let paths = files.iter().map(|file| base.join(&file.path));
+    let folders: BTreeSet<PathBuf> =
+        paths.filter_map(|path| path.parent().map(Path::to_owned)).collect();
+    folders.iter().try_for_each(|folder| sync_folder(folder))?;
     let rows_seal = retrying(faults, || write_batch(&path, &contents.table, &contents.cuts, None))
         .map_err(FolderError::write(&path))?;
     let note = PartNote {
@@ -284,7 +289,7 @@ pub(super) fn write(
     let outcomes_seal =
         retrying(faults, || write_batch(&outcomes_path, &outcomes, &[], Some(&note)))
             .map_err(FolderError::write(&outcomes_path))?;
-    sync_folder(&folder.join(FOLDER_NAME));
+    sync_folder(&folder.join(FOLDER_NAME))?;
     let kinds = contents.outcomes.iter().map(|outcome| {
         let failure = outcome.failure.as_ref();
         failure.map_or(OutcomeKind::Solved, |failure| failure.kind)
@@ -491,12 +496,13 @@ fn write_batch(
     file.commit()
 }
 
-/// A rename is durable only after its folder is synced. Errors are ignored, because some file
-/// systems cannot sync folders.
-pub(super) fn sync_folder(path: &Path) {
-    if let Ok(folder) = fs::File::open(path) {
-        let _ = folder.sync_all();
+/// Syncs a folder, because a rename is durable only after that.
+pub(super) fn sync_folder(path: &Path) -> Result<(), FolderError> {
+    // Other systems cannot open a folder as a file.
+    if !cfg!(unix) {
+        return Ok(());
     }
+    fs::File::open(path).and_then(|folder| folder.sync_all()).map_err(FolderError::write(path))
 }
 
 /// Removes unannounced parts, which a process left in `parts/` when it died, and checks the length

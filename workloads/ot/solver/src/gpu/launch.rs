@@ -11,8 +11,9 @@ use crate::settings::{Reference, Settings};
 use crate::shape::Shape;
 use crate::sweep::Regime;
 
-/// Sweeps at the last ε before a lane is moved to the CPU.
-const SWEEPS_MAX: usize = 600;
+/// Sweeps at the last ε before a lane is moved to the CPU, whose solver mends what plain sweeps do
+/// not: a lane that is not done by then would take far longer here.
+const SWEEPS_MAX: usize = 100;
 /// Sweeps of one submission.
 const SWEEPS_PER_SUBMISSION: usize = 8;
 /// The first ε, as a fraction of the squared length of the live box.
