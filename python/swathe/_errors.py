@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 
 @dataclass(frozen=True)
@@ -28,3 +31,18 @@ def check_on_error(on_error: str) -> None:
     """Raise unless ``on_error`` is one of the two words."""
     if on_error not in ("raise", "return"):
         raise ValueError(f"on_error is {on_error!r}; it is 'raise' or 'return'")
+
+
+def check_unmasked(what: str, value: Any, hint: str = "fill them with arr.filled(0)") -> None:
+    """Raise if elements of a masked array, or of one in nested lists, are masked: NumPy's functions
+    for arrays ignore the mask."""
+    if _is_masked(value):
+        raise TypeError(
+            f"{what}: some of its elements are masked, and masks of numpy.ma are not read; {hint}"
+        )
+
+
+def _is_masked(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_masked, value))
+    return isinstance(value, np.ma.MaskedArray) and bool(np.ma.is_masked(value))

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _swathe
-from ._errors import Failure, SolveError, check_on_error
+from ._errors import Failure, SolveError, check_on_error, check_unmasked
 from ._function import Function, fingerprint_of
 from ._probe import Differs, Probe, alike_axes, alike_text, cut, cut_alike, layout_of
 from ._progress import progress_callback
@@ -677,12 +677,11 @@ def _work(pipe: Any, solve: Callable[..., Any]) -> None:
 
 def dtype_of(item: Any, name: object) -> str:
     """The dtype of an item of a batch, as text."""
-    if _is_masked(item):
-        raise TypeError(
-            f"item {name}: some of its elements are masked, and masks of numpy.ma are not read; make "
-            "the mask a part of the item: np.stack([arr.filled(0), ~np.ma.getmaskarray(arr)]), or pass "
-            "batched=False"
-        )
+    hint = (
+        "make the mask a part of the item: np.stack([arr.filled(0), ~np.ma.getmaskarray(arr)]), or "
+        "pass batched=False"
+    )
+    check_unmasked(f"item {name}", item, hint)
     try:
         found = np.asarray(item)
     except ValueError as error:
@@ -690,13 +689,6 @@ def dtype_of(item: Any, name: object) -> str:
     if found.dtype == object:
         raise TypeError(f"item {name}: it is no array of numbers; pass batched=False")
     return found.dtype.str
-
-
-def _is_masked(item: Any) -> bool:
-    """Whether elements of a masked array, or of one in nested lists, are masked."""
-    if isinstance(item, (list, tuple)):
-        return any(map(_is_masked, item))
-    return isinstance(item, np.ma.MaskedArray) and bool(np.ma.is_masked(item))
 
 
 def _shape_of(

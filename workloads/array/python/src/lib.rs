@@ -125,10 +125,7 @@ fn solved(
 
 /// The items whose results do not fit in memory, and why: without inner extents a product of empty
 /// matrices has any size.
-fn too_large(
-    workload: &ArrayWorkload<&Array>,
-    items: &[Item<&Array>],
-) -> BTreeMap<usize, String> {
+fn too_large(workload: &ArrayWorkload<&Array>, items: &[Item<&Array>]) -> BTreeMap<usize, String> {
     /// What is always there. Looking for more takes longer than small items.
     const SMALL_BYTES: u64 = 64 << 20;
     let mut free_bytes = None;
@@ -247,10 +244,7 @@ fn owned(view: &ArrayView, what: &dyn Fn() -> String) -> PyResult<Array> {
     array.map_err(|error| PyValueError::new_err(format!("{}: {error}", what())))
 }
 
-fn results<'py>(
-    py: Python<'py>,
-    results: Vec<Result<Array, String>>,
-) -> PyResult<Results<'py>> {
+fn results<'py>(py: Python<'py>, results: Vec<Result<Array, String>>) -> PyResult<Results<'py>> {
     let mut arrays = Vec::with_capacity(results.len());
     let mut failures = Vec::new();
     for (number, result) in results.into_iter().enumerate() {
