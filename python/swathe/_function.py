@@ -6,11 +6,11 @@ cannot be compared is no match: then the run cannot be resumed.
 
 from __future__ import annotations
 
+import copyreg
 import dis
 import functools
 import hashlib
 import os
-import pickle
 import site
 import sys
 import sysconfig
@@ -163,7 +163,7 @@ class _Digests:
     def named(self, pairs: Any) -> list[bytes]:
         return [digest for name, value in pairs for digest in (name.encode(), self.of(value))]
 
-    def _parts(self, value: Any) -> tuple[str, list[bytes]]:
+    def _parts(self, value: Any) -> tuple[str, list[Any]]:
         kind = type(value)
         if kind in (bool, int, float, complex, str, bytes, type(None), type(...), range, slice):
             return kind.__name__, [repr(value).encode("utf-8", "surrogatepass")]
@@ -185,8 +185,11 @@ class _Digests:
         if _is_plain_array(value):
             array = on_host(value)
             if not array.dtype.hasobject:
-                parts = [repr(array.dtype).encode(), repr(array.shape).encode(), array.tobytes()]
-                return f"array {kind.__qualname__}", parts
+                # A view, because an array may be large.
+                flat = np.ascontiguousarray(array).reshape(-1)
+                elements = flat.view(np.uint8).data if array.nbytes else b""
+                kind_text = f"array {kind.__qualname__} {array.dtype!r} {array.shape}"
+                return kind_text, [elements]
         return self._object(value)
 
     def _object(self, value: Any) -> tuple[str, list[bytes]]:
@@ -236,8 +239,9 @@ class _Digests:
 
     def _reduced(self, value: Any) -> list[bytes]:
         """An object by what pickle would make it of again, and its class by its code."""
+        registered = copyreg.dispatch_table.get(type(value))
         try:
-            made = value.__reduce_ex__(4)
+            made = value.__reduce_ex__(4) if registered is None else registered(value)
         except Exception:
             made = None
         # Text would be the name of something whose contents are not known.
@@ -267,7 +271,7 @@ def _installed_name(value: Any) -> str | None:
     """The name and version of a function or class of an installed package."""
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if isinstance(value, np.ufunc):
-        module, name = pickle.whichmodule(value, value.__name__), value.__name__
+        return _ufunc_name(value)
     if isinstance(value, types.BuiltinFunctionType) and isinstance(value.__self__, types.ModuleType):
         module = value.__self__.__name__
     if not isinstance(module, str) or not isinstance(name, str):
@@ -278,6 +282,14 @@ def _installed_name(value: Any) -> str | None:
     for part in name.split("."):
         found = getattr(found, part, None)
     return f"{module}.{name} {_version(module)}" if found is value else None
+
+
+def _ufunc_name(ufunc: np.ufunc) -> str | None:
+    """A ufunc has no module; that of an installed package is a variable of one."""
+    name = ufunc.__name__
+    modules = [module for module in [*sys.modules.values()] if vars(module).get(name) is ufunc]
+    is_known = any(_is_installed_module(module) for module in modules)
+    return f"ufunc {name} {np.__version__}" if is_known else None
 
 
 def _module_text(module: types.ModuleType) -> str:

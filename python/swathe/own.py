@@ -129,24 +129,26 @@ def run(  # type: ignore[misc]  # the overloads only say what out does to the re
 
     An item of the first batch is solved again, at another lane and with another padding: that of
     another bucket that holds it, so that a JIT compiles nothing for it, or of a few cells more where
-    none tells the axes apart. Axes of its result that changed with the padding are cut to the item's, in the results of
-    all items, and no other axes. Where the type, the number of parts or a value (by more than half of
-    a float's digits) differs, the results depend on padding, lane or neighbours: an error shows both.
-    With ``check=False`` nothing is solved again, a result of exactly the padded shape is cut to the
-    item's, and any other is taken as it is: for functions that are meant to differ (random numbers, a
-    batch that converges together) or that take no other shapes than those of ``buckets``.
+    none tells the axes apart. Axes of its result that changed with the padding are cut to the item's,
+    in the results of all items, and no other axes. Where the type, the number of parts or a value (by
+    more than half of a float's digits) differs, the results depend on padding, lane or neighbours: an
+    error shows both. With ``check=False`` nothing is solved again, a result of exactly the padded
+    shape is cut to the item's, and any other is taken as it is: for functions that are meant to differ
+    (random numbers, a batch that converges together) or that take no other shapes than those of
+    ``buckets``.
 
     A batch holds items of one dtype, and none with masked elements. Items of similar shapes are padded
     to one of few (``buckets``: ``"auto"`` for at most eight, a number, a list of shapes, or
     ``"exact"``; for every dtype and number of axes, of which there are at most four). Batches have a
     power of two of lanes, so that a JIT compiles at most buckets × sizes times, and once more where
-    the check finds no other bucket. A batch that raises ``MemoryError`` or the out-of-memory
-    error of torch, CuPy or JAX is halved; one that raises anything else is halved until the item
-    that does it is alone, which then fails alone. ``bytes`` says what an item takes (three times its
-    padded array by default).
+    the check finds no other bucket. A batch that raises ``MemoryError`` or the out-of-memory error of
+    torch, CuPy or JAX is halved; one that raises anything else is halved until the item that does it
+    is alone, which then fails alone. ``bytes`` says what an item takes (three times its padded array
+    by default).
 
     ``workers="process"`` solves in processes of their own: then ``time_limit`` (seconds a batch, from
-    when the process has received it) can end what never returns; the others of its batch are solved. ``retries`` tries an item that fails so many times again.
+    when the process has received it) can end what never returns; the others of its batch are solved.
+    ``retries`` tries an item that fails so many times again.
 
     ``out="RUN"`` writes a run folder instead, and returns it as :func:`swathe.open_run` does: its
     ``values`` are the results, read back. Finished items survive a crash, and the same call with
@@ -154,9 +156,8 @@ def run(  # type: ignore[misc]  # the overloads only say what out does to the re
     defaults and closure, the global variables that it reads (installed packages by their version), a
     partial's arguments and an object's attributes are compared. Where one of these cannot be compared
     (a lock, an open file) the call warns that it cannot be resumed. Results must be what ``pickle``
-    takes; items that fail stand in its
-    ``failures``, whatever ``on_error`` says. ``ids`` names the items there; otherwise an item is
-    named by its number.
+    takes; items that fail stand in its ``failures``, whatever ``on_error`` says. ``ids`` names the
+    items there; otherwise an item is named by its number.
     """
     check_on_error(on_error)
     if not isinstance(check, bool):
