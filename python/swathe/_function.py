@@ -49,7 +49,9 @@ def fingerprint_of(solve: Any) -> Function:
     made.parts["python"] = ".".join(map(str, sys.version_info[:2]))
     for part, value in _named_parts(solve):
         try:
-            made.parts[part] = text_of(value)
+            # Texts are hashed: a key to some service does not belong into a file.
+            is_text = isinstance(value, (str, bytes))
+            made.parts[part] = _Digests().of(value).hex() if is_text else text_of(value)
         except _Unknown as why:
             # No other call has this text.
             made.parts[part] = f"{why} ({uuid.uuid4().hex})"

@@ -29,6 +29,8 @@ class Probe:
         """By the axes of the items, as :func:`alike_axes` tells them."""
         self.wrong: str | None = None
         """Why no result of the function can be believed."""
+        self.first = 0
+        """The number of the first item of the call."""
 
 
 class Differs(Exception):

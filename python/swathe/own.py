@@ -193,9 +193,11 @@ def run(  # type: ignore[misc]  # the overloads only say what out does to the re
     }
     caller = _Caller(items, shapes, padded, classes, solve, batched, batch_size_min, retries)
     if batched and check:
+        _probe = _probe or Probe()
         sized = batch_size_max if isinstance(batch_size, str) else min(batch_size, batch_size_max)
         bytes_max = _swathe.batch_bytes_max(engine)
-        caller.check(_probe or Probe(), needs, ids or range(len(items)), sized, bytes_max)
+        names = ids or range(_probe.first, _probe.first + len(items))
+        caller.check(_probe, needs, names, sized, bytes_max)
     if workers == "process":
         caller.start_processes(time_limit)
     callback, close = progress_callback(progress, "run")
@@ -269,6 +271,7 @@ def stream(
                     raise SolveError("item", [Failure(first + number, *failed)])
                 put((first + number, value))
 
+            probe.first = first
             run(chunk, solve, on_error="return", _deliver=deliver, _probe=probe, **arguments)
             first += len(chunk)
 

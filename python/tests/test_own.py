@@ -137,23 +137,33 @@ def test_processes_can_be_ended():
         swathe.run([1], _square, batched=False, time_limit=1.0)
 
 
-def _is_late(batch):
-    if 5.0 in batch.arrays[:, 0]:
-        time.sleep(60)
-    time.sleep(0.005 * len(batch.rows))
-    return batch.arrays[:, 0]
+class _SlowToStart:
+    """A process takes longer to load it than the time limit of a batch."""
+
+    def __reduce__(self):
+        return _start_slowly, ()
+
+    def __call__(self, batch):
+        if 5.0 in batch.arrays[:, 0]:
+            time.sleep(60)
+        return batch.arrays[:, 0]
+
+
+def _start_slowly():
+    time.sleep(1.5)
+    return _SlowToStart()
 
 
 def test_a_time_limit_is_that_of_the_work():
-    """Starting a process takes longer than the limit, and only the late item is late."""
+    """Healthy items are not late because their process starts slowly, or beside one that is late."""
     items = [np.array([float(k)]) for k in range(64)]
-    limits = {"workers": "process", "threads": 2, "on_error": "return"}
-    result = swathe.run(items, _is_late, time_limit=0.2, batch_size=16, **limits)
+    limits = {"workers": "process", "time_limit": 1.0, "on_error": "return", "batch_size": 4}
+    result = swathe.run(items, _SlowToStart(), **limits)
     assert [failure.index for failure in result.failures] == [5]
-    assert "TimeoutError: not finished after 0.2 s" in result.failures[0].message
+    assert "TimeoutError: not finished after 1.0 s" in result.failures[0].message
     assert [v for v in result.values if v is not None] == [k for k in range(64) if k != 5]
-    healthy = swathe.run(range(64), _square, batched=False, time_limit=0.2, **limits)
-    assert healthy.values == [k * k for k in range(64)] and not healthy.failures
+    healthy = swathe.run(items[6:], _SlowToStart(), **limits)
+    assert healthy.values == list(range(6, 64)) and not healthy.failures
 
 
 def test_streams_and_handles():
@@ -236,6 +246,11 @@ def test_axes_that_grow_with_the_padding_are_cut():
     # Windows of a stream share the check, and square ones do not tell axes apart.
     got = dict(swathe.stream([*square, *data], lambda b: b.arrays.transpose(0, 2, 1), window=20))
     assert all(np.array_equal(got[k], x.T) for k, x in enumerate([*square, *data]))
+    # Items of other axes are checked where they begin, and named by their number in the whole.
+    flat = [*[np.ones(2)] * 3, np.ones((2, 3))]
+    with pytest.raises(swathe.SolveError, match="item 3: .*item 3 was solved at lane 0"):
+        means = {2: lambda x: x.sum(axis=1), 3: lambda x: x.mean(axis=(1, 2))}
+        list(swathe.stream(flat, lambda b: means[b.arrays.ndim](b.arrays), window=3))
 
 
 def _sums(batch):
