@@ -13,7 +13,17 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Differs", "Probe", "alike_axes", "alike_text", "cut", "cut_alike", "layout_of", "on_host"]
+__all__ = [
+    "Differs",
+    "Probe",
+    "alike_axes",
+    "alike_text",
+    "cut",
+    "cut_alike",
+    "layout_of",
+    "of_whole_batch",
+    "on_host",
+]
 
 Layout = Any
 """For an array the item's axis by which each of its axes is cut, or ``None``; for a container the
@@ -31,6 +41,17 @@ class Probe:
         """Why no result of the function can be believed."""
         self.first = 0
         """The number of the first item of the call."""
+
+    def refuse(self) -> None:
+        """Raise if no result of the function can be believed."""
+        if self.wrong is not None:
+            raise of_whole_batch(ValueError(self.wrong))
+
+
+def of_whole_batch(error: Exception) -> Exception:
+    """No item of the batch is to blame, so that halving would only hide it."""
+    error._swathe_whole_batch = True  # type: ignore[attr-defined]
+    return error
 
 
 class Differs(Exception):

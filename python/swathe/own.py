@@ -27,7 +27,17 @@ from numpy.typing import NDArray
 from . import _swathe
 from ._errors import Failure, SolveError, check_on_error, check_unmasked
 from ._function import Function, fingerprint_of
-from ._probe import Differs, Probe, alike_axes, alike_text, cut, cut_alike, layout_of
+from ._probe import (
+    Differs,
+    Probe,
+    alike_axes,
+    alike_text,
+    cut,
+    cut_alike,
+    layout_of,
+    of_whole_batch,
+)
+from ._processes import Processes
 from ._progress import progress_callback
 from ._stream import streamed
 from ._warnings import warn
@@ -415,11 +425,11 @@ class _Caller:
         self.items, self.shapes, self.padded, self.classes = items, shapes, padded, classes
         self.solve, self.batched, self.n_min, self.retries = solve, batched, n_min, retries
         self.compiled: set[tuple[Any, ...]] = set()
-        self.processes: _Processes | None = None
+        self.processes: Processes | None = None
         self.probe: Probe | None = None
 
     def start_processes(self, time_limit: float | None) -> None:
-        self.processes = _Processes(self.solve, time_limit)
+        self.processes = Processes(self.solve, time_limit)
 
     def end_processes(self) -> None:
         if self.processes is not None:
@@ -454,8 +464,8 @@ class _Caller:
         if not self.batched:
             return [self._call(self.items[number]) for number in numbers]
         probe = self.probe
-        if probe is not None and probe.wrong is not None:
-            raise _of_whole_batch(ValueError(probe.wrong))
+        if probe is not None:
+            probe.refuse()
         padded = self.padded[numbers[0]]
         n_lanes = max(self.n_min, _power_of_two_from(len(numbers)))
         results = self._results(self._batch(numbers, padded, n_lanes))
@@ -464,8 +474,7 @@ class _Caller:
             return [cut_alike(results[lane], padded, self.shapes[n]) for lane, n in lanes]
         alike = self.alike[len(padded)]
         with probe.lock:
-            if probe.wrong is not None:
-                raise _of_whole_batch(ValueError(probe.wrong))
+            probe.refuse()
             if alike not in probe.layouts:
                 probe.layouts[alike] = self._layout(probe, numbers, n_lanes, results)
             layout = probe.layouts[alike]
@@ -476,14 +485,14 @@ class _Caller:
         results = self._call(batch)
         is_list = isinstance(results, (list, tuple)) or getattr(results, "shape", ()) != ()
         if not is_list:
-            raise _of_whole_batch(
+            raise of_whole_batch(
                 TypeError(
                     f"the function returned a {type(results).__name__}; it returns an array whose "
                     "first axis is the lane's, or a list with a result for each lane"
                 )
             )
         if len(results) not in (len(batch), len(batch.arrays)):
-            raise _of_whole_batch(
+            raise of_whole_batch(
                 ValueError(
                     f"the function returned {len(results)} results for a batch of "
                     f"{len(batch.arrays)} lanes"
@@ -521,7 +530,7 @@ class _Caller:
                     # An item of another batch may be one that fails.
                     other = next((k for k in reversed(numbers) if k != number), number)
                 else:
-                    raise _of_whole_batch(
+                    raise of_whole_batch(
                         ValueError(
                             f"item {self.names[number]} was solved with the padding {tuple(padded)}; "
                             f"again with {tuple(again)}, for a check of the function, it raises "
@@ -543,7 +552,7 @@ class _Caller:
             "padding, lane or neighbours: use batch.mask or batch.shapes, or take them unchecked with "
             "check=False"
         )
-        raise _of_whole_batch(ValueError(probe.wrong))
+        return probe.refuse()
 
     def _elsewhere(self, numbers: list[int]) -> tuple[int, list[int]]:
         """An item of a batch and another padding for it, of which all axes differ: that of a bucket
@@ -609,74 +618,6 @@ class _Caller:
         self.compiled.add((n_lanes, *padded, stacked.dtype.str))
         shapes = [tuple(self.shapes[number]) for number in numbers]
         return Batch(stacked, mask, shapes, list(numbers))
-
-
-def _of_whole_batch(error: Exception) -> Exception:
-    """No item of the batch is to blame, so that halving would only hide it."""
-    error._swathe_whole_batch = True  # type: ignore[attr-defined]
-    return error
-
-
-class _Processes:
-    """A process for every thread that calls, started when it is first needed and again after it had
-    to be ended."""
-
-    def __init__(self, solve: Callable[..., Any], time_limit: float | None) -> None:
-        self._solve, self._time_limit = solve, time_limit
-        self._context = multiprocessing.get_context("spawn")
-        self._by_thread: dict[int, tuple[Any, Any]] = {}
-
-    def call(self, argument: Any) -> Any:
-        thread = threading.get_ident()
-        if thread not in self._by_thread:
-            ours, theirs = self._context.Pipe()
-            process = self._context.Process(target=_work, args=(theirs, self._solve), daemon=True)
-            process.start()
-            theirs.close()
-            self._by_thread[thread] = (process, ours)
-        process, pipe = self._by_thread[thread]
-        try:
-            pipe.send(argument)
-            # Starting a process takes longer than many a batch; the limit is that of the work.
-            pipe.recv()
-            if not pipe.poll(self._time_limit):
-                self._end_one(thread)
-                raise TimeoutError(f"not finished after {self._time_limit} s")
-            is_good, answer = pipe.recv()
-        except (EOFError, BrokenPipeError, ConnectionResetError):
-            self._end_one(thread)
-            raise RuntimeError("the process that solved it died") from None
-        if is_good:
-            return answer
-        raise answer
-
-    def _end_one(self, thread: int) -> None:
-        process, pipe = self._by_thread.pop(thread)
-        pipe.close()
-        process.kill()
-        process.join()
-
-    def end(self) -> None:
-        for thread in list(self._by_thread):
-            self._end_one(thread)
-
-
-def _work(pipe: Any, solve: Callable[..., Any]) -> None:
-    """What a process does until its pipe is closed."""
-    while True:
-        try:
-            argument = pipe.recv()
-        except EOFError:
-            return
-        pipe.send("begun")
-        try:
-            answer = (True, solve(argument))
-        except Exception as error:
-            answer = (False, error)
-        try:
-            pipe.send(answer)
-        except Exception as error:  # what cannot be sent back is told as text
-            pipe.send((False, RuntimeError(f"{type(error).__name__}: {error}")))
 
 
 def dtype_of(item: Any, name: object) -> str:
