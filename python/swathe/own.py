@@ -13,6 +13,7 @@ import difflib
 import inspect
 import itertools
 import json
+import math
 import multiprocessing
 import os
 import pickle
@@ -441,8 +442,8 @@ class _Caller:
         """Solve an item of the first batch again, in a batch of at most so many lanes and bytes."""
         self.probe, self.needs, self.names = probe, needs, names
         self.n_max, self.bytes_max = n_max, bytes_max
-        by_rank: dict[int, list[list[int]]] = {}
-        for extents in self.shapes:
+        by_rank: dict[int, list[tuple[int, ...]]] = {}
+        for extents in dict.fromkeys(map(tuple, self.shapes)):
             by_rank.setdefault(len(extents), []).append(extents)
         self.alike = {rank: alike_axes(shapes) for rank, shapes in by_rank.items()}
 
@@ -648,7 +649,7 @@ def _shape_of(
             f"item {number}: its shape has {len(extents)} axes, and at most {_swathe.n_axes_max()} are "
             "possible; fold some with arr.reshape, or pass batched=False"
         )
-    if any(extent < 0 or extent >= 1 << 32 for extent in extents):
+    if extents and (min(extents) < 0 or max(extents) >= 1 << 32):
         raise ValueError(f"item {number}: its shape is {tuple(extents)}; extents are 0 to 2^32 - 1")
     return extents
 
@@ -681,7 +682,7 @@ def _bytes_of(item: Any, padded: list[int], bytes: Callable[[Any], int] | None) 
         return int(bytes(item))
     itemsize = getattr(getattr(item, "dtype", None), "itemsize", 8)
     # The padded item, its mask, and a result of the same size.
-    return int(3 * np.prod(padded, dtype=np.float64) * itemsize) + 64
+    return min(3 * math.prod(padded) * itemsize + 64, 1 << 62)
 
 
 def _power_of_two_below(n: int) -> int:

@@ -73,7 +73,8 @@ def solve(
 
     ``address`` is that of a cluster, ``"auto"`` for the one that this machine belongs to, or
     ``None`` for this machine alone; a program that is connected already stays so. With ``resume``,
-    a run that is there goes on; blocks that are complete are not solved again. Further ``settings``
+    a run that is there goes on, if input, settings and callable are the same; blocks that are complete
+    are not solved again. Further ``settings``
     are the options of the command (``epsilon=1e-3``; without it every block finds the same one, on
     a sample of the whole input) or arguments of :func:`swathe.run`. What the blocks warn of is issued
     as ``UserWarning`` once they are merged.
@@ -95,6 +96,7 @@ def solve(
     if words:
         words += _flags(settings, num_cpus, num_gpus)
     function = fingerprint_of(workload) if callable(workload) else Function({})
+    warn(function.warnings("a run whose driver dies cannot go on"))
     begun = _plan(storage, workload, function, words, items, settings, blocks, concurrency)
     plan = Plan(
         name=begun["name"],
