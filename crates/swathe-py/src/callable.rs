@@ -251,6 +251,7 @@ struct CallableRun {
 }
 
 impl CallableRun {
+    #[expect(clippy::too_many_arguments, reason = "what Python knows of the items stands in lists")]
     fn new(
         solve: Py<PyAny>,
         shapes: &[Vec<u32>],
