@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,3 +49,17 @@ def _is_masked(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(_is_masked, value))
     return isinstance(value, np.ma.MaskedArray) and bool(np.ma.is_masked(value))
+
+
+def check_arguments(
+    call: str, of: Callable[..., Any], names: Iterable[str], without: Sequence[str] = ()
+) -> None:
+    """Raise where a call passes a keyword argument on to a function that has none of this name."""
+    parameters = inspect.signature(of).parameters.values()
+    named = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
+    known = [name for name in named if not name.startswith("_") and name not in without]
+    for name in names:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}"
+            raise TypeError(f"{call}() has no argument {name!r}{hint}")

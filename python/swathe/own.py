@@ -9,8 +9,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
-import inspect
 import itertools
 import json
 import math
@@ -18,7 +16,7 @@ import multiprocessing
 import os
 import pickle
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -26,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _swathe
-from ._errors import Failure, SolveError, check_on_error, check_unmasked
+from ._errors import Failure, SolveError, check_arguments, check_on_error, check_unmasked
 from ._function import Function, fingerprint_of
 from ._probe import (
     Differs,
@@ -270,7 +268,7 @@ def stream(
     check_on_error(on_error)
     if window < 1:
         raise ValueError(f"window is {window}; it is 1 or more")
-    check_arguments("stream", arguments, without=("out", "resume", "ids", "progress"))
+    check_arguments("stream", run, arguments, without=("out", "resume", "ids", "progress"))
     probe = Probe()
 
     def work(put: Callable[[Any], None]) -> None:
@@ -287,20 +285,6 @@ def stream(
             first += len(chunk)
 
     return streamed(work, window)
-
-
-def check_arguments(
-    call: str, arguments: Mapping[str, Any], without: Sequence[str] = ()
-) -> None:
-    """Raise where a call passes a keyword argument on to :func:`run` that does not exist."""
-    parameters = inspect.signature(run).parameters.values()
-    named = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
-    known = [name for name in named if not name.startswith("_") and name not in without]
-    for name in arguments:
-        if name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}"
-            raise TypeError(f"{call}() has no argument {name!r}{hint}")
 
 
 @dataclass(frozen=True)
@@ -405,7 +389,7 @@ class Handle:
 
 def submit(items: Iterable[Any], solve: Callable[..., Any], **arguments: Any) -> Handle:
     """As :func:`run`, in the background: returns a handle with ``cancel`` that can be awaited."""
-    check_arguments("submit", arguments)
+    check_arguments("submit", run, arguments)
     return Handle(items, solve, arguments)
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _swathe, own
+from ._errors import check_arguments
 from ._function import Function, fingerprint_of, text_of
 from ._ray_actor import BlockActor, Ledger, Plan
 from ._ray_input import Items, is_dataset, write_items, write_table
@@ -184,7 +185,7 @@ def _problems(
     """The words of the command and the file with the problems, if there is one."""
     if callable(workload):
         without = ("out", "resume", "ids", "progress", "on_error")
-        own.check_arguments("swathe.ray.solve", settings, without)
+        check_arguments("swathe.ray.solve", own.run, settings, without)
         if not isinstance(input, (list, tuple)) and not is_dataset(ray, input):
             raise TypeError("a callable takes a list, a Dataset or a folder of Parquet files")
         batched = bool(settings.get("batched", True))
