@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _swathe, own
+from ._function import Function
+from ._probe import Probe
 from ._ray_input import Items, read_items
 from ._ray_storage import ObjectStore, SharedFolder, is_complete, shard_name
 
@@ -29,6 +31,8 @@ class Plan:
     """The command of a workload, without its folder and its shard; empty for a callable."""
     solve: Any
     """The callable, or a class that is instantiated once for each actor."""
+    function: Function
+    """The fingerprint of the callable, made on the driver."""
     arguments: dict[str, Any]
     """Of :func:`swathe.run`."""
     items: Items | None
@@ -97,6 +101,7 @@ class BlockActor:
             os.chdir(plan.folder)
         _swathe.stay_warm()
         self.solve = plan.solve() if isinstance(plan.solve, type) else plan.solve
+        self.probe = Probe()
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         block = int(batch["block"][0])
@@ -180,10 +185,19 @@ class BlockActor:
         first = items.n_items * (block - 1) // plan.n_blocks
         end = items.n_items * block // plan.n_blocks
         ids, own_items = read_items(plan.storage.local_file(items.name), first, end)
-        shard = own._Block(block, plan.n_blocks, items.n_items, items.fingerprint(), gives_up)
+        shard = own._Block(
+            block, plan.n_blocks, items.n_items, items.fingerprint(), plan.function, gives_up
+        )
         arguments: dict[str, Any] = {"memory": _free_bytes(self.share), **plan.arguments}
         own.run(
-            own_items, self.solve, out=run, resume=True, ids=ids, _block=shard, **arguments
+            own_items,
+            self.solve,
+            out=run,
+            resume=True,
+            ids=ids,
+            _block=shard,
+            _probe=self.probe,
+            **arguments,
         )
 
 

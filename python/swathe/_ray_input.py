@@ -15,7 +15,7 @@ import numpy as np
 
 from . import _swathe
 from ._ray_storage import ObjectStore, SharedFolder
-from .own import add_to_fingerprint
+from .own import add_to_fingerprint, dtype_of
 
 __all__ = ["Items", "is_dataset", "read_items", "write_items", "write_table"]
 
@@ -54,9 +54,11 @@ def write_items(
     id_column: str | None,
     column: str | None,
     storage: SharedFolder | ObjectStore,
+    batched: bool,
 ) -> Items:
     """Write the items of a callable: those of a list, or the rows of a Dataset in the order of their
-    ids. A row is a dictionary, or the value of ``column``."""
+    ids. A row is a dictionary, or the value of ``column``. What no batch can hold is refused here,
+    by its id."""
     if isinstance(input, (list, tuple)):
         named: Iterable[tuple[str, Any]] = ((str(n), item) for n, item in enumerate(input))
     else:
@@ -69,6 +71,8 @@ def write_items(
         ids: list[str] = []
         pickled: list[bytes] = []
         for name, item in named:
+            if batched:
+                dtype_of(item, name)
             packed = pickle.dumps(item, 5)
             if not repeated.is_first(name, packed):
                 continue

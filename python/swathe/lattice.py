@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _swathe
-from ._errors import Failure, SolveError, check_on_error
+from ._errors import Failure, SolveError, check_on_error, check_unmasked
 
 __all__ = ["Analysis", "Lattice", "Layers", "batch"]
 
@@ -57,6 +57,7 @@ class Lattice:
     def __init__(self, sizes: Sequence[int], blocked: Iterable[Vertex] = ()) -> None:
         sizes = [int(size) for size in sizes]
         blocked = list(blocked)
+        check_unmasked("blocked", blocked, "leave them out: arr.compressed()")
         plain = _swathe.lattice.RawLattice(sizes, [])
         ids = [_vertex(plain, vertex) for vertex in blocked]
         self._raw = _swathe.lattice.RawLattice(sizes, ids) if ids else plain

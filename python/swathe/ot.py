@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _swathe
-from ._errors import Failure, SolveError, check_on_error
+from ._errors import Failure, SolveError, check_names, check_on_error, check_unmasked
 from ._progress import progress_callback
 from ._stream import streamed
 from ._warnings import warn
@@ -484,10 +484,12 @@ def check(
         )
     ot, _ = _split(settings)
     if plan is None:
-        return _swathe.ot.check((src, tgt), ot, (np.asarray(f), np.asarray(g)), None)
+        assert f is not None and g is not None
+        return _swathe.ot.check((src, tgt), ot, (f, g), None)
     if not hasattr(plan, "tocoo"):
         from scipy.sparse import coo_array
 
+        check_unmasked("plan", plan)
         plan = coo_array(np.asarray(plan))
     entries = plan.tocoo()
     rows, columns = entries.row, entries.col
@@ -631,6 +633,7 @@ def pair_geometry(
 
 def pad(frame: ArrayLike, geometry: Geometry) -> NDArray[Any]:
     """A frame cut, pooled and padded with zeros to the work grid of a geometry."""
+    check_unmasked("frame", frame)
     y0, x0, height, width = geometry.crop
     cut = np.asarray(frame)[y0 : y0 + height, x0 : x0 + width]
     if geometry.pool > 1:
@@ -649,6 +652,7 @@ def unpad(
 ) -> NDArray[Any]:
     """A map over the work grid, back on a frame of this shape; ``fill`` outside of the crop. The
     value of a pooled cell stands at each of its pixels."""
+    check_unmasked("work", work)
     work = np.asarray(work)
     y0, x0, height, width = geometry.crop
     y, x = geometry.offset
@@ -675,10 +679,7 @@ def _split(settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         settings.pop("epsilon", None)
     ot = {name: settings.pop(name) for name in _SETTINGS if name in settings}
     engine = {name: settings.pop(name) for name in _ENGINE if name in settings}
-    if settings:
-        name = next(iter(settings))
-        known = ", ".join(["tau", *_SETTINGS, *_ENGINE])
-        raise TypeError(f"there is no argument {name!r}; there are {known}")
+    check_names(settings, ["tau", *_SETTINGS, *_ENGINE])
     return ot, engine
 
 

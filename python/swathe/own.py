@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import math
 import multiprocessing
 import os
 import pickle
@@ -23,9 +24,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _swathe
-from ._errors import Failure, SolveError, check_on_error
+from ._errors import Failure, SolveError, check_arguments, check_on_error, check_unmasked
+from ._function import Function, fingerprint_of
+from ._probe import (
+    Differs,
+    Probe,
+    alike_axes,
+    alike_text,
+    cut,
+    cut_alike,
+    layout_of,
+    of_whole_batch,
+)
+from ._processes import Processes
 from ._progress import progress_callback
 from ._stream import streamed
+from ._warnings import warn
 from .runs import Run, open_run
 
 __all__ = ["Batch", "Handle", "Result", "run", "stream", "submit"]
@@ -106,6 +120,7 @@ def run(  # type: ignore[misc]  # the overloads only say what out does to the re
     retries: int = 0,
     workers: str = "thread",
     threads: int | None = None,
+    check: bool = True,
     on_error: str = "raise",
     progress: bool | Callable[[int, int], object] = False,
     out: str | os.PathLike[str] | None = None,
@@ -114,30 +129,48 @@ def run(  # type: ignore[misc]  # the overloads only say what out does to the re
     _stop: Any = None,
     _deliver: Any = None,
     _block: _Block | None = None,
+    _probe: Probe | None = None,
 ) -> Result | Run:
     """Solve items with a function of your own (NumPy, torch, JAX, CuPy …).
 
     ``solve`` gets a :class:`Batch` and returns a result for each lane: an array whose first axis is
-    the lane's (results of the padded shape are cut to the item's), or a list. With
-    ``batched=False`` it gets one item and returns its result.
+    the lane's, or a list. With ``batched=False`` it gets one item and returns its result.
 
-    Items of similar shapes are padded to one of few (``buckets``: ``"auto"`` for at most eight, a
-    number, a list of shapes, or ``"exact"``). Batches have a power of two of lanes, so that a JIT
-    compiles at most buckets × sizes times. A batch that raises ``MemoryError`` or the out-of-memory
-    error of torch, CuPy or JAX is halved; one that raises anything else is halved until the item
-    that does it is alone, which then fails alone. ``bytes`` says what an item takes (three times its
-    padded array by default).
+    An item of the first batch is solved again, at another lane and with another padding: that of
+    another bucket that holds it, so that a JIT compiles nothing for it, or of a few cells more where
+    none tells the axes apart. Axes of its result that changed with the padding are cut to the item's,
+    in the results of all items, and no other axes. Where the type, the number of parts or a value (by
+    more than half of a float's digits) differs, the results depend on padding, lane or neighbours: an
+    error shows both. With ``check=False`` nothing is solved again, a result of exactly the padded
+    shape is cut to the item's, and any other is taken as it is: for functions that are meant to differ
+    (random numbers, a batch that converges together) or that take no other shapes than those of
+    ``buckets``.
 
-    ``workers="process"`` solves in processes of their own: then ``time_limit`` (seconds a batch) can
-    end what never returns. ``retries`` tries an item that fails so many times again.
+    A batch holds items of one dtype, and none with masked elements. Items of similar shapes are padded
+    to one of few (``buckets``: ``"auto"`` for at most eight, a number, a list of shapes, or
+    ``"exact"``; for every dtype and number of axes, of which there are at most four). Batches have a
+    power of two of lanes, so that a JIT compiles at most buckets × sizes times, and once more where
+    the check finds no other bucket. A batch that raises ``MemoryError`` or the out-of-memory error of
+    torch, CuPy or JAX is halved; one that raises anything else is halved until the item that does it
+    is alone, which then fails alone. ``bytes`` says what an item takes (three times its padded array
+    by default).
+
+    ``workers="process"`` solves in processes of their own: then ``time_limit`` (seconds a batch, from
+    when the process has received it) can end what never returns; the others of its batch are solved.
+    ``retries`` tries an item that fails so many times again.
 
     ``out="RUN"`` writes a run folder instead, and returns it as :func:`swathe.open_run` does: its
     ``values`` are the results, read back. Finished items survive a crash, and the same call with
-    ``resume=True`` goes on. Results must be what ``pickle`` takes; items that fail stand in its
-    ``failures``, whatever ``on_error`` says. ``ids`` names the items there; otherwise an item is
-    named by its number.
+    ``resume=True`` goes on. It is refused if the function is another one: its code, constants,
+    defaults and closure, the global variables that it reads (installed packages by their version), a
+    partial's arguments and an object's attributes are compared. Where one of these cannot be compared
+    (a lock, an open file) the call warns that it cannot be resumed. Results must be what ``pickle``
+    takes; items that fail stand in its ``failures``, whatever ``on_error`` says. ``ids`` names the
+    items there; otherwise an item is named by its number.
     """
     check_on_error(on_error)
+    if not isinstance(check, bool):
+        raise TypeError(f"check is {check!r}; it is True or False")
     items = list(items)
     if ids is not None:
         ids = _checked_ids(ids, len(items), out)
@@ -149,12 +182,13 @@ def run(  # type: ignore[misc]  # the overloads only say what out does to the re
         )
     if batch_size != "auto" and not isinstance(batch_size, int):
         raise TypeError(f"batch_size is {batch_size!r}; it is 'auto' or a number")
+    dtypes = [dtype_of(item, number) if batched else "" for number, item in enumerate(items)]
     shapes = [_shape_of(item, number, shape, batched) for number, item in enumerate(items)]
-    padded = _padded_shapes(shapes, buckets) if batched else shapes
+    known = {dtype: number for number, dtype in enumerate(dict.fromkeys(dtypes))}
+    classes = [known[dtype] for dtype in dtypes]
+    padded = _padded_shapes(shapes, classes, buckets) if batched else shapes
     needs = [_bytes_of(item, extents, bytes) for item, extents in zip(items, padded)]
-    caller = _Caller(items, shapes, padded, solve, batched, batch_size_min, retries)
-    if workers == "process":
-        caller.start_processes(time_limit)
+    batch_size_max = _power_of_two_below(batch_size_max)
     if threads is None:
         # A function that holds the interpreter gains nothing from a second thread.
         threads = 1 if workers == "thread" else (multiprocessing.cpu_count() or 1)
@@ -162,17 +196,30 @@ def run(  # type: ignore[misc]  # the overloads only say what out does to the re
         "memory": memory,
         "memory_margin": memory_margin,
         "batch_size": batch_size,
-        "batch_size_max": _power_of_two_below(batch_size_max),
+        "batch_size_max": batch_size_max,
         "time_limit": 10 * 365 * 86400.0,
         "threads": threads,
     }
+    caller = _Caller(items, shapes, padded, classes, solve, batched, batch_size_min, retries)
+    if batched and check:
+        _probe = _probe or Probe()
+        sized = batch_size_max if isinstance(batch_size, str) else min(batch_size, batch_size_max)
+        bytes_max = _swathe.batch_bytes_max(engine)
+        names = ids or range(_probe.first, _probe.first + len(items))
+        caller.check(_probe, needs, names, sized, bytes_max)
+    if workers == "process":
+        caller.start_processes(time_limit)
     callback, close = progress_callback(progress, "run")
     stop = _stop if _stop is not None else _swathe.StopHandle()
     if out is not None:
         try:
+            function = fingerprint_of(solve) if _block is None else _block.function
+            if _block is None:
+                warn(function.warnings("a run that is interrupted cannot be resumed"))
             _swathe.run_callable_into(
                 caller,
                 padded,
+                classes,
                 needs,
                 batched,
                 engine,
@@ -180,7 +227,7 @@ def run(  # type: ignore[misc]  # the overloads only say what out does to the re
                 stop,
                 out=os.fspath(out),
                 resume=resume,
-                recorded={"solve": _name_of(solve), "batched": str(batched)},
+                recorded={**function.parts, "batched": str(batched), "check": str(check)},
                 items=_fingerprint(items, ids) if _block is None else _block.items,
                 ids=ids,
                 shard=None if _block is None else _block.shard,
@@ -192,7 +239,7 @@ def run(  # type: ignore[misc]  # the overloads only say what out does to the re
         return open_run(out if _block is None else _block.folder(out))
     try:
         values, failed, times_ms, report = _swathe.run_callable(
-            caller, padded, needs, batched, engine, callback, stop, _deliver
+            caller, padded, classes, needs, batched, engine, callback, stop, _deliver
         )
     finally:
         close()
@@ -221,6 +268,8 @@ def stream(
     check_on_error(on_error)
     if window < 1:
         raise ValueError(f"window is {window}; it is 1 or more")
+    check_arguments("stream", run, arguments, without=("out", "resume", "ids", "progress"))
+    probe = Probe()
 
     def work(put: Callable[[Any], None]) -> None:
         source, first = iter(items), 0
@@ -231,16 +280,11 @@ def stream(
                     raise SolveError("item", [Failure(first + number, *failed)])
                 put((first + number, value))
 
-            run(chunk, solve, on_error="return", _deliver=deliver, **arguments)
+            probe.first = first
+            run(chunk, solve, on_error="return", _deliver=deliver, _probe=probe, **arguments)
             first += len(chunk)
 
     return streamed(work, window)
-
-
-def _name_of(solve: Callable[..., Any]) -> str:
-    """The name by which a resumed run knows the function again."""
-    name = getattr(solve, "__qualname__", type(solve).__qualname__)
-    return f"{getattr(solve, '__module__', None)}.{name}"
 
 
 @dataclass(frozen=True)
@@ -252,6 +296,8 @@ class _Block:
     n_items: int
     items: _swathe.Fingerprint
     """The fingerprint of the items of all shards."""
+    function: Function
+    """The fingerprint of the function, made where the run began."""
     gives_up: str | None = None
     """Solve nothing: the items without an outcome fail with this reason."""
 
@@ -290,7 +336,9 @@ def add_to_fingerprint(
     """Add an item and its id to the hash of all items."""
     if name is not None:
         fingerprint.update(name.encode())
-    if isinstance(item, np.ndarray) and item.dtype != object:
+    # The bytes of a masked array have no mask, and those of objects are addresses.
+    is_plain = isinstance(item, np.ndarray) and not isinstance(item, np.ma.MaskedArray)
+    if is_plain and not item.dtype.hasobject:
         fingerprint.update(f"{item.dtype.str}{item.shape}".encode())
         fingerprint.update(item.tobytes())
         return
@@ -341,6 +389,7 @@ class Handle:
 
 def submit(items: Iterable[Any], solve: Callable[..., Any], **arguments: Any) -> Handle:
     """As :func:`run`, in the background: returns a handle with ``cancel`` that can be awaited."""
+    check_arguments("submit", run, arguments)
     return Handle(items, solve, arguments)
 
 
@@ -352,22 +401,35 @@ class _Caller:
         items: list[Any],
         shapes: list[list[int]],
         padded: list[list[int]],
+        classes: list[int],
         solve: Callable[..., Any],
         batched: bool,
         n_min: int,
         retries: int,
     ) -> None:
-        self.items, self.shapes, self.padded = items, shapes, padded
+        self.items, self.shapes, self.padded, self.classes = items, shapes, padded, classes
         self.solve, self.batched, self.n_min, self.retries = solve, batched, n_min, retries
         self.compiled: set[tuple[Any, ...]] = set()
-        self.processes: _Processes | None = None
+        self.processes: Processes | None = None
+        self.probe: Probe | None = None
 
     def start_processes(self, time_limit: float | None) -> None:
-        self.processes = _Processes(self.solve, time_limit)
+        self.processes = Processes(self.solve, time_limit)
 
     def end_processes(self) -> None:
         if self.processes is not None:
             self.processes.end()
+
+    def check(
+        self, probe: Probe, needs: list[int], names: Sequence[Any], n_max: int, bytes_max: int
+    ) -> None:
+        """Solve an item of the first batch again, in a batch of at most so many lanes and bytes."""
+        self.probe, self.needs, self.names = probe, needs, names
+        self.n_max, self.bytes_max = n_max, bytes_max
+        by_rank: dict[int, list[tuple[int, ...]]] = {}
+        for extents in dict.fromkeys(map(tuple, self.shapes)):
+            by_rank.setdefault(len(extents), []).append(extents)
+        self.alike = {rank: alike_axes(shapes) for rank, shapes in by_rank.items()}
 
     def __call__(self, numbers: list[int]) -> list[Any]:
         for attempt in itertools.count():
@@ -378,132 +440,211 @@ class _Caller:
                     error._swathe_out_of_memory = True  # type: ignore[attr-defined]
                     raise
                 # A batch is halved first; the item itself is tried again.
-                if len(numbers) > 1 or attempt >= self.retries or not isinstance(error, Exception):
+                is_last = attempt >= self.retries or hasattr(error, "_swathe_whole_batch")
+                if len(numbers) > 1 or is_last or not isinstance(error, Exception):
                     raise
         raise AssertionError("the loop ends by return or raise")
 
     def _solve(self, numbers: list[int]) -> list[Any]:
         if not self.batched:
             return [self._call(self.items[number]) for number in numbers]
-        batch = self._batch(numbers)
+        probe = self.probe
+        if probe is not None:
+            probe.refuse()
+        padded = self.padded[numbers[0]]
+        n_lanes = max(self.n_min, _power_of_two_from(len(numbers)))
+        results = self._results(self._batch(numbers, padded, n_lanes))
+        lanes = enumerate(numbers)
+        if probe is None:
+            return [cut_alike(results[lane], padded, self.shapes[n]) for lane, n in lanes]
+        alike = self.alike[len(padded)]
+        with probe.lock:
+            probe.refuse()
+            if alike not in probe.layouts:
+                probe.layouts[alike] = self._layout(probe, numbers, n_lanes, results)
+            layout = probe.layouts[alike]
+        return [cut(results[lane], layout, padded, self.shapes[n]) for lane, n in lanes]
+
+    def _results(self, batch: Batch) -> Any:
+        """A result for each lane, or at least for each of those with an item."""
         results = self._call(batch)
-        if len(results) < len(numbers):
-            error = ValueError(
-                f"the function returned {len(results)} results for a batch of {len(batch.arrays)}"
+        is_list = isinstance(results, (list, tuple)) or getattr(results, "shape", ()) != ()
+        if not is_list:
+            raise of_whole_batch(
+                TypeError(
+                    f"the function returned a {type(results).__name__}; it returns an array whose "
+                    "first axis is the lane's, or a list with a result for each lane"
+                )
             )
-            # No item of the batch is to blame, so that halving would only hide it.
-            error._swathe_whole_batch = True  # type: ignore[attr-defined]
-            raise error
-        return [
-            _cut(results[lane], self.padded[number], self.shapes[number])
-            for lane, number in enumerate(numbers)
-        ]
+        if len(results) not in (len(batch), len(batch.arrays)):
+            raise of_whole_batch(
+                ValueError(
+                    f"the function returned {len(results)} results for a batch of "
+                    f"{len(batch.arrays)} lanes"
+                )
+            )
+        return results
+
+    def _layout(self, probe: Probe, numbers: list[int], n_lanes: int, results: Any) -> Any:
+        """What is padding in the results of a batch: one of its items is solved again."""
+        number, again = self._elsewhere(numbers)
+        lane, padded, shape = numbers.index(number), self.padded[number], self.shapes[number]
+        other = self._other(number, numbers, again)
+        n_lanes = max(min(max(n_lanes, 4), _power_of_two_from(self.n_max)), self.n_min)
+        lane_bytes = self.needs[number] * np.prod(again, dtype=float) / max(np.prod(padded), 1)
+        while n_lanes > max(self.n_min, 1) and n_lanes * lane_bytes > self.bytes_max:
+            n_lanes //= 2
+        while True:
+            # The last row fills further lanes up. Beside another one of the same batch it is the item
+            # itself: else a function that mixes lanes up could give it the same result twice.
+            rows = [other, number, number if other in numbers else other][:n_lanes]
+            if n_lanes == 2 and lane == 1:
+                rows.reverse()
+            elif n_lanes == 1:
+                rows = [number]
+            lanes = [k for k, row in enumerate(rows) if row == number]
+            to = next((k for k in lanes if k != lane), lanes[0])
+            try:
+                seconds = self._results(self._batch(rows, again, n_lanes))
+                break
+            except Exception as error:
+                is_large = isinstance(error, TimeoutError) or _is_out_of_memory(error)
+                if is_large and n_lanes > max(self.n_min, 1):
+                    n_lanes //= 2
+                elif not is_large and other not in numbers:
+                    # An item of another batch may be one that fails.
+                    other = next((k for k in reversed(numbers) if k != number), number)
+                else:
+                    raise of_whole_batch(
+                        ValueError(
+                            f"item {self.names[number]} was solved with the padding {tuple(padded)}; "
+                            f"again with {tuple(again)}, for a check of the function, it raises "
+                            f"{type(error).__name__}: {error}. check=False checks nothing"
+                        )
+                    ) from error
+        first, second = results[lane], seconds[to]
+        try:
+            layout = layout_of(first, second, padded, again)
+            first, second = cut(first, layout, padded, shape), cut(second, layout, again, shape)
+            difference = alike_text(first, second)
+        except Differs as error:
+            difference = str(error)
+        if difference is None:
+            return layout
+        probe.wrong = (
+            f"item {self.names[number]} was solved at lane {lane}, padded to {tuple(padded)}, and again "
+            f"at lane {to}, padded to {tuple(again)}, and {difference}. Results must not depend on "
+            "padding, lane or neighbours: use batch.mask or batch.shapes, or take them unchecked with "
+            "check=False"
+        )
+        return probe.refuse()
+
+    def _elsewhere(self, numbers: list[int]) -> tuple[int, list[int]]:
+        """An item of a batch and another padding for it, of which all axes differ: that of a bucket
+        which holds the item, or else a few cells more."""
+        padded, of_class = self.padded[numbers[0]], self.classes[numbers[0]]
+        alike = self.alike[len(padded)]
+
+        def tells_apart(extents: tuple[int, ...]) -> bool:
+            """Whether the lengths of a result's axis say which of the item's axes it is, and whether
+            half of one cannot be taken for another."""
+            pairs = itertools.combinations(sorted(set(alike)), 2)
+            is_same = any(padded[a] * extents[b] == padded[b] * extents[a] for a, b in pairs)
+            return not is_same and all(a != b for a, b in zip(padded, extents))
+
+        held = {
+            tuple(extents)
+            for extents, its in zip(self.padded, self.classes)
+            if its == of_class and len(extents) == len(padded)
+        }
+        buckets = sorted(filter(tells_apart, held), key=lambda extents: np.prod(extents))
+        # Small values show best what neighbours add, and zeros show nothing; the last item may be the
+        # other one.
+        chosen = sorted(numbers[:-1] or numbers, key=lambda n: self._largest_value(n) or np.inf)
+        for number in chosen:
+            for extents in buckets:
+                if all(a <= b for a, b in zip(self.shapes[number], extents)):
+                    return number, list(extents)
+        # No half, double or neighbour of these numbers is another one of them.
+        return chosen[0], [extent + 5 + axis for axis, extent in enumerate(padded)]
+
+    def _largest_value(self, number: int) -> float:
+        array = np.asarray(self.items[number])
+        if array.dtype.kind not in "iufc" or array.size == 0:
+            return 0.0
+        return float(np.nan_to_num(np.abs(array).max(), nan=np.inf))
+
+    def _other(self, number: int, numbers: list[int], extents: list[int]) -> int:
+        """An item beside which another one is solved again: if possible one of another batch."""
+        batch = set(numbers)
+        elsewhere = (other for other in range(len(self.items)) if other not in batch)
+        for other in itertools.chain(elsewhere, reversed(numbers)):
+            shape = self.shapes[other]
+            fits = len(shape) == len(extents) and all(a <= b for a, b in zip(shape, extents))
+            if fits and other != number and self.classes[other] == self.classes[number]:
+                return other
+        return number
 
     def _call(self, argument: Any) -> Any:
         if self.processes is not None:
             return self.processes.call(argument)
         return self.solve(argument)
 
-    def _batch(self, numbers: list[int]) -> Batch:
-        extents = tuple(self.padded[numbers[0]])
-        n_lanes = max(self.n_min, 1 << (len(numbers) - 1).bit_length())
+    def _batch(self, numbers: list[int], padded: list[int], n_lanes: int) -> Batch:
         arrays = [np.asarray(self.items[number]) for number in numbers]
-        dtype = np.result_type(*arrays)
-        stacked = np.zeros((n_lanes, *extents), dtype=dtype)
-        mask = np.zeros((n_lanes, *extents), dtype=bool)
+        stacked = np.zeros((n_lanes, *padded), dtype=arrays[0].dtype)
+        mask = np.zeros((n_lanes, *padded), dtype=bool)
         for lane, array in enumerate(arrays):
             own: Any = (lane, *(slice(0, extent) for extent in array.shape))
             stacked[own] = array
             mask[own] = True
         # Lanes that only fill the batch up repeat the last item: zeros may be no problem at all.
         stacked[len(numbers) :] = stacked[len(numbers) - 1]
-        self.compiled.add((n_lanes, *extents, dtype.str))
+        self.compiled.add((n_lanes, *padded, stacked.dtype.str))
         shapes = [tuple(self.shapes[number]) for number in numbers]
         return Batch(stacked, mask, shapes, list(numbers))
 
 
-class _Processes:
-    """A process for every thread that calls, started when it is first needed and again after it had
-    to be ended."""
-
-    def __init__(self, solve: Callable[..., Any], time_limit: float | None) -> None:
-        self._solve, self._time_limit = solve, time_limit
-        self._context = multiprocessing.get_context("spawn")
-        self._by_thread: dict[int, tuple[Any, Any]] = {}
-
-    def call(self, argument: Any) -> Any:
-        thread = threading.get_ident()
-        if thread not in self._by_thread:
-            ours, theirs = self._context.Pipe()
-            process = self._context.Process(target=_work, args=(theirs, self._solve), daemon=True)
-            process.start()
-            theirs.close()
-            self._by_thread[thread] = (process, ours)
-        process, pipe = self._by_thread[thread]
-        try:
-            pipe.send(argument)
-            if not pipe.poll(self._time_limit):
-                self._end_one(thread)
-                raise TimeoutError(f"not finished after {self._time_limit} s")
-            is_good, answer = pipe.recv()
-        except (EOFError, BrokenPipeError, ConnectionResetError):
-            self._end_one(thread)
-            raise RuntimeError("the process that solved it died") from None
-        if is_good:
-            return answer
-        raise answer
-
-    def _end_one(self, thread: int) -> None:
-        process, pipe = self._by_thread.pop(thread)
-        pipe.close()
-        process.kill()
-        process.join()
-
-    def end(self) -> None:
-        for thread in list(self._by_thread):
-            self._end_one(thread)
-
-
-def _work(pipe: Any, solve: Callable[..., Any]) -> None:
-    """What a process does until its pipe is closed."""
-    while True:
-        try:
-            argument = pipe.recv()
-        except EOFError:
-            return
-        try:
-            answer = (True, solve(argument))
-        except Exception as error:
-            answer = (False, error)
-        try:
-            pipe.send(answer)
-        except Exception as error:  # what cannot be sent back is told as text
-            pipe.send((False, RuntimeError(f"{type(error).__name__}: {error}")))
+def dtype_of(item: Any, name: object) -> str:
+    """The dtype of an item of a batch, as text."""
+    hint = (
+        "make the mask a part of the item: np.stack([arr.filled(0), ~np.ma.getmaskarray(arr)]), or "
+        "pass batched=False"
+    )
+    check_unmasked(f"item {name}", item, hint)
+    try:
+        found = np.asarray(item)
+    except ValueError as error:
+        raise ValueError(f"item {name}: it is no array: {error}") from None
+    if found.dtype == object:
+        raise TypeError(f"item {name}: it is no array of numbers; pass batched=False")
+    return found.dtype.str
 
 
 def _shape_of(
     item: Any, number: int, shape: Callable[[Any], Sequence[int]] | None, batched: bool
 ) -> list[int]:
-    if shape is not None:
-        return [int(extent) for extent in shape(item)]
-    if not batched:
+    if shape is None and not batched:
         return []
-    try:
-        found = np.asarray(item)
-    except ValueError as error:
-        raise ValueError(f"item {number}: it is no array: {error}") from None
-    if found.dtype == object:
-        raise TypeError(f"item {number}: it is no array of numbers; pass batched=False")
-    return list(found.shape)
+    found = np.asarray(item).shape if shape is None else shape(item)
+    extents = [int(extent) for extent in found]
+    if len(extents) > _swathe.n_axes_max():
+        raise ValueError(
+            f"item {number}: its shape has {len(extents)} axes, and at most {_swathe.n_axes_max()} are "
+            "possible; fold some with arr.reshape, or pass batched=False"
+        )
+    if extents and (min(extents) < 0 or max(extents) >= 1 << 32):
+        raise ValueError(f"item {number}: its shape is {tuple(extents)}; extents are 0 to 2^32 - 1")
+    return extents
 
 
 def _padded_shapes(
-    shapes: list[list[int]], buckets: str | int | Sequence[Sequence[int]]
+    shapes: list[list[int]], classes: list[int], buckets: str | int | Sequence[Sequence[int]]
 ) -> list[list[int]]:
     if buckets == "exact":
         return shapes
     if buckets == "auto" or isinstance(buckets, int):
-        return _swathe.shape_buckets(shapes, 8 if buckets == "auto" else int(buckets))
+        return _swathe.shape_buckets(shapes, classes, 8 if buckets == "auto" else int(buckets))
     if isinstance(buckets, str):
         raise ValueError(f"buckets is {buckets!r}; it is 'auto', 'exact', a number or a list")
     listed = sorted(([int(n) for n in bucket] for bucket in buckets), key=lambda b: np.prod(b))
@@ -525,7 +666,7 @@ def _bytes_of(item: Any, padded: list[int], bytes: Callable[[Any], int] | None) 
         return int(bytes(item))
     itemsize = getattr(getattr(item, "dtype", None), "itemsize", 8)
     # The padded item, its mask, and a result of the same size.
-    return int(3 * np.prod(padded, dtype=np.float64) * itemsize) + 64
+    return min(3 * math.prod(padded) * itemsize + 64, 1 << 62)
 
 
 def _power_of_two_below(n: int) -> int:
@@ -534,11 +675,8 @@ def _power_of_two_below(n: int) -> int:
     return 1 << (n.bit_length() - 1)
 
 
-def _cut(result: Any, padded: list[int], shape: list[int]) -> Any:
-    """A result of the padded shape, cut to the item's."""
-    if getattr(result, "shape", None) == tuple(padded) and padded != shape:
-        return result[tuple(slice(0, extent) for extent in shape)]
-    return result
+def _power_of_two_from(n: int) -> int:
+    return 1 << (n - 1).bit_length()
 
 
 def _is_out_of_memory(error: BaseException) -> bool:

@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from . import _swathe, own
+from ._errors import check_arguments
+from ._function import Function, fingerprint_of, text_of
 from ._ray_actor import BlockActor, Ledger, Plan
 from ._ray_input import Items, is_dataset, write_items, write_table
 from ._ray_storage import ObjectStore, SharedFolder, storage_of
@@ -72,7 +74,8 @@ def solve(
 
     ``address`` is that of a cluster, ``"auto"`` for the one that this machine belongs to, or
     ``None`` for this machine alone; a program that is connected already stays so. With ``resume``,
-    a run that is there goes on; blocks that are complete are not solved again. Further ``settings``
+    a run that is there goes on, if input, settings and callable are the same; blocks that are complete
+    are not solved again. Further ``settings``
     are the options of the command (``epsilon=1e-3``; without it every block finds the same one, on
     a sample of the whole input) or arguments of :func:`swathe.run`. What the blocks warn of is issued
     as ``UserWarning`` once they are merged.
@@ -93,7 +96,9 @@ def solve(
     words, items = _problems(ray, input, workload, id_column, column, storage, settings)
     if words:
         words += _flags(settings, num_cpus, num_gpus)
-    begun = _plan(storage, workload, words, items, settings, blocks, concurrency)
+    function = fingerprint_of(workload) if callable(workload) else Function({})
+    warn(function.warnings("a run whose driver dies cannot go on"))
+    begun = _plan(storage, workload, function, words, items, settings, blocks, concurrency)
     plan = Plan(
         name=begun["name"],
         n_blocks=begun["n_blocks"],
@@ -101,6 +106,7 @@ def solve(
         storage=storage,
         words=tuple(words),
         solve=workload if callable(workload) else None,
+        function=function,
         arguments={} if words else settings,
         items=items,
         folder=os.getcwd(),
@@ -178,9 +184,12 @@ def _problems(
 ) -> tuple[list[str], Items | None]:
     """The words of the command and the file with the problems, if there is one."""
     if callable(workload):
+        without = ("out", "resume", "ids", "progress", "on_error")
+        check_arguments("swathe.ray.solve", own.run, settings, without)
         if not isinstance(input, (list, tuple)) and not is_dataset(ray, input):
             raise TypeError("a callable takes a list, a Dataset or a folder of Parquet files")
-        return [], write_items(ray, input, id_column, column, storage)
+        batched = bool(settings.get("batched", True))
+        return [], write_items(ray, input, id_column, column, storage, batched)
     if workload not in ("ot", "arc", "array"):
         raise ValueError(f"workload is {workload!r}; it is 'ot', 'arc', 'array' or a callable")
     words = [workload, *str(settings.pop("operation", "")).split()]
@@ -213,6 +222,7 @@ def _flags(settings: Mapping[str, Any], num_cpus: float, num_gpus: float) -> lis
 def _plan(
     storage: SharedFolder | ObjectStore,
     workload: str | Callable[..., Any],
+    function: Function,
     words: list[str],
     items: Items | None,
     settings: Mapping[str, Any],
@@ -220,9 +230,15 @@ def _plan(
     concurrency: int,
 ) -> dict[str, Any]:
     """The plan that is beside the blocks, or a new one: a run keeps its number of blocks."""
-    answers = {name: repr(value) for name, value in settings.items() if name not in NOT_IN_ANSWERS}
+    answers = {}
+    for name, value in settings.items():
+        if name not in NOT_IN_ANSWERS:
+            try:
+                answers[name] = text_of(value)
+            except TypeError as error:
+                raise TypeError(f"{name} {error}: the run could not be resumed") from None
     wanted: dict[str, Any] = {
-        "workload": workload if isinstance(workload, str) else own._name_of(workload),
+        "workload": workload if isinstance(workload, str) else function.parts,
         "input": list(items.digest) if items else [word for word in words if os.path.isabs(word)],
         "settings": answers,
         "version": _swathe.__version__,
@@ -231,10 +247,12 @@ def _plan(
     if found is not None:
         before = json.loads(found)
         for name, value in wanted.items():
-            if before[name] != value:
-                raise ValueError(
-                    f"{storage} was begun with another {name}: {before[name]} then, {value} now"
-                )
+            then, now = before[name], value
+            if then != now and isinstance(then, dict) and isinstance(now, dict):
+                names = [key for key in {**then, **now} if then.get(key) != now.get(key)]
+                then, now = ({key: one.get(key) for key in names} for one in (then, now))
+            if then != now:
+                raise ValueError(f"{storage} was begun with another {name}: {then} then, {now} now")
         if blocks not in (None, before["n_blocks"]):
             raise ValueError(f"{storage} was begun with {before['n_blocks']} blocks, not {blocks}")
         return dict(before)

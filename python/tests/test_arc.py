@@ -282,7 +282,7 @@ def test_unknown_keywords_are_refused(tasks):
     library = swathe.arc.Library.from_text(PROGRAMS)
     with pytest.raises(TypeError, match="no argument 'harvest'; there are pairing, progress, device"):
         library.run(tasks, harvest=True, vote=True, anything=1)
-    with pytest.raises(TypeError, match="Did you mean 'threads'?"):
+    with pytest.raises(TypeError, match="did you mean 'threads'?"):
         library.run(tasks, thread=2)
 
 

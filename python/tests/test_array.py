@@ -98,3 +98,44 @@ def test_small_products_are_those_of_single_calls():
         swathe.array.matmul([np.ones((2, 3)), np.ones((2, 3))], [np.ones((3, 2)), np.ones((4, 2))])
     with pytest.raises(ValueError, match="2 arrays on the left and 3"):
         swathe.array.matmul([np.ones((2, 2))] * 2, [np.ones((2, 2))] * 3)
+
+
+def test_products_without_inner_extents_are_bounded_by_memory():
+    wide, tall = np.zeros((10**6, 0)), np.zeros((0, 10**6))
+    text = r"the result of shapes \[1000000, 0\] and \[0, 1000000\] takes 8000\d* bytes, and \d+ bytes"
+    with pytest.raises(swathe.SolveError, match=f"pair 1: {text}"):
+        swathe.array.matmul([wide, wide], [np.zeros((0, 3)), tall])
+    kept = swathe.array.matmul([wide, wide, wide], [np.zeros((0, 3)), tall, np.zeros((0, 2))], on_error="return")
+    assert [None if one is None else one.shape for one in kept] == [(10**6, 3), None, (10**6, 2)]
+    assert not kept[0].any() and not kept[2].any()
+    outer = np.ones((10**6, 1))
+    for a, b in [(outer, outer.T), (np.zeros((2**31, 1, 0)), np.zeros((1, 0, 2**31)))]:
+        with pytest.raises(swathe.SolveError, match="pair 0: the result of shapes"):
+            swathe.array.matmul([a], [b])
+
+
+def test_arrays_of_many_axes():
+    for n in (5, 33, 50):
+        deep = np.full((1,) * n, 2.0)
+        assert swathe.array.map("square", [deep])[0].shape == deep.shape
+        assert swathe.array.xor([deep.astype(int)], key=[1])[0].item() == 3
+        np.testing.assert_array_equal(swathe.array.matmul([deep], [deep])[0], deep @ deep)
+
+
+def test_masks_are_refused():
+    masked = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[False, True], [False, False]])
+    plain = np.eye(2)
+    for what, call in [
+        ("item 1", lambda: swathe.array.map("exp", [plain, masked])),
+        ("item 0", lambda: swathe.array.map("exp", [[masked[0], masked[1]]])),
+        ("item 0", lambda: swathe.array.map("exp", masked)),
+        ("operand 1", lambda: swathe.array.map("add", [plain, plain], [plain, masked])),
+        ("item 0", lambda: swathe.array.xor([masked.astype(int)], seed=1)),
+        ("a 0", lambda: swathe.array.matmul([masked], [plain])),
+        ("b 0", lambda: swathe.array.matmul([plain], [masked])),
+    ]:
+        with pytest.raises(TypeError, match=f"{what}: some of its elements are masked.*filled"):
+            call()
+    # Nothing is lost where nothing is masked, nor of other subclasses.
+    for one in (np.ma.array(plain), np.matrix(plain)):
+        np.testing.assert_array_equal(swathe.array.matmul([one], [masked.data])[0], masked.data)

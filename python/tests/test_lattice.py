@@ -6,6 +6,7 @@ import textwrap
 import time
 from collections import deque
 
+import numpy as np
 import pytest
 import swathe
 from conftest import process_of
@@ -90,3 +91,9 @@ def test_ctrl_c_ends_a_batch():
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=60)
         assert out == "interrupted\n"
+
+
+def test_masked_vertices_are_refused():
+    for blocked in (np.ma.array([3, 4], mask=[0, 1]), np.ma.array([[3, 4]], mask=[[0, 1]])):
+        with pytest.raises(TypeError, match="blocked: some of its elements are masked"):
+            swathe.Lattice((5, 5), blocked)

@@ -487,3 +487,31 @@ def test_answers_of_others_are_judged():
         swathe.ot.check(a, b)
     with pytest.raises(ValueError, match="potential f: its shape"):
         swathe.ot.check(a, b, f[:3], g, **settings)
+
+
+def test_masks_of_numpy_are_refused(pairs):
+    """They say what to leave out, and reading would ignore them."""
+    a, b = pairs[0]
+    masked = np.ma.array(a, mask=a > 0.5)
+    for what, call in [
+        ("pair 0, source", lambda: swathe.ot.solve(masked, b)),
+        ("pair 0, target", lambda: swathe.ot.solve(a, masked)),
+        ("pair 1, source", lambda: swathe.ot.solve_batch([(a, b), (masked, b)])),
+        ("pair 0, source mask", lambda: swathe.ot.solve_batch([(a, b, masked, masked)])),
+        ("pair 0, source", lambda: list(swathe.ot.stream([(masked, b)]))),
+        ("pair 0, target", lambda: swathe.ot.auto_epsilon([(a, masked)])),
+        ("pair 0, source", lambda: swathe.ot.pair_geometry(masked, b)),
+        ("frame", lambda: swathe.ot.pad(masked, swathe.ot.pair_geometry(a, b))),
+        ("work", lambda: swathe.ot.unpad(masked, swathe.ot.pair_geometry(a, b), a.shape)),
+        ("potential f", lambda: swathe.ot.check(a, b, masked, a, epsilon=1e-3)),
+        ("plan", lambda: swathe.ot.check(a, b, plan=masked, epsilon=1e-3)),
+    ]:
+        with pytest.raises(TypeError, match=f"{what}: some of its elements are masked.*filled"):
+            call()
+    # Filled, with the mask beside it, it is the frame; so it is where nothing is masked.
+    inside = ~np.ma.getmaskarray(masked)
+    filled = swathe.ot.solve_batch([(masked.filled(0) + b, b, inside, np.ones_like(inside))])[0]
+    np.testing.assert_equal(
+        filled.figures()["cost"], swathe.ot.solve_batch([(np.where(inside, b, 0), b)])[0].figures()["cost"]
+    )
+    assert swathe.ot.solve(np.ma.array(a), b).cost == swathe.ot.solve(a, b).cost

@@ -99,6 +99,27 @@ def test_no_fault(cluster, local, tmp_path):
         swathe.ray.solve(items(), tmp_path / "RUN", total, resume=False)
 
 
+def test_functions_are_checked_as_on_a_laptop(cluster, tmp_path):
+    def scaled(factor):
+        return lambda batch: np.stack([batch.arrays * factor] * 3, -1)
+
+    run = swathe.ray.solve(items(), tmp_path / "RUN", scaled(2), blocks=4)
+    for value, item in zip(run.values, items()):
+        np.testing.assert_array_equal(value, np.stack([item * 2] * 3, -1))
+    swathe.ray.solve(items(), tmp_path / "RUN", scaled(2))
+    with pytest.raises(ValueError, match="another workload: {'closure factor': '2'} then, .* '3'"):
+        swathe.ray.solve(items(), tmp_path / "RUN", scaled(3))
+    leaking = swathe.ray.solve(
+        items(), tmp_path / "LEAK", lambda batch: batch.arrays.mean(axis=1), blocks=2
+    )
+    assert len(leaking.failures) == N_ITEMS
+    assert leaking.failures["message"].str.contains("must not depend on padding").all()
+    with pytest.raises(TypeError, match="item 1: some of its elements are masked"):
+        swathe.ray.solve([np.ones(2), np.ma.array([1.0, 2.0], mask=[0, 1])], tmp_path / "M", total)
+    with pytest.raises(TypeError, match="has no argument 'windows'"):
+        swathe.ray.solve(items(), tmp_path / "X", total, windows=3)
+
+
 def test_warnings_of_blocks_are_issued(cluster, tmp_path):
     """What the command warns of on a laptop is issued once the blocks are merged."""
     y, x = np.ogrid[:60, :80]
@@ -231,25 +252,37 @@ def test_blocks_in_an_object_store(cluster, local):
         server.stop()
 
 
+class Hanging:
+    """Never ends at item 33 as long as a file is there."""
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __call__(self, batch):
+        if 33.0 in batch.arrays[:, 0] and os.path.exists(self.mark):
+            time.sleep(600)
+        return batch.arrays.sum(axis=1)
+
+
 DRIVER = """
-import os, sys, time, numpy as np, ray, swathe
+import sys, ray, swathe, test_ray
 ray.init(address=sys.argv[1], _node_ip_address=sys.argv[2], log_to_driver=False)
-def total(batch):
-    if 33.0 in batch.arrays[:, 0]:
-        time.sleep(600)
-    return batch.arrays.sum(axis=1)
-total.__module__, total.__qualname__ = "test_ray", "total"
-items = [np.full(k % 5 + 1, float(k)) for k in range(40)]
-swathe.ray.solve(items, sys.argv[3], total, blocks=8, concurrency=2)
+solve = test_ray.Hanging(sys.argv[4])
+swathe.ray.solve(test_ray.items(), sys.argv[3], solve, blocks=8, concurrency=2)
 """
 
 
 def test_a_killed_driver_goes_on(cluster, local, tmp_path):
     script = tmp_path / "driver.py"
     script.write_text(DRIVER)
-    out = tmp_path / "RUN"
-    words = [sys.executable, str(script), cluster.address, HEAD, str(out)]
-    driver = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    out, mark = tmp_path / "RUN", tmp_path / "mark"
+    mark.touch()
+    words = [sys.executable, str(script), cluster.address, HEAD, str(out), str(mark)]
+    paths = os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    driver = subprocess.Popen(
+        words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
+    )
     lines = out / "shards" / "blocks.jsonl"
     since = time.monotonic()
     # Block 7 hangs; some of the others are complete.
@@ -267,7 +300,10 @@ def test_a_killed_driver_goes_on(cluster, local, tmp_path):
     n_before = sum(one["event"] == "committed" for one in map_whole(lines))
     with open(lines, "a") as file:
         file.write("\n")
-    run = swathe.ray.solve(items(), out, total)
+    mark.unlink()
+    with pytest.raises(ValueError, match="begun with another workload: .*total"):
+        swathe.ray.solve(items(), out, total)
+    run = swathe.ray.solve(items(), out, Hanging(str(mark)))
     check_whole(run, local)
     assert n_before >= 1
     n_committed = sum(one["event"] == "committed" for one in map_whole(lines))

@@ -41,6 +41,8 @@ pub(crate) struct Callable {
     /// A function of the numbers of some items that returns a result for each.
     solve: Py<PyAny>,
     shapes: Vec<Shape>,
+    /// Items of different classes, which are element types, never share a batch.
+    classes: Vec<u32>,
     bytes: Vec<u64>,
     /// The most that an item of each shape takes: the engine asks for every item.
     bytes_by_shape: BTreeMap<Shape, u64>,
@@ -137,7 +139,8 @@ impl Workload for Callable {
     const NAME: &'static str = "run";
 
     fn size(&self, number: &usize) -> Size {
-        Size::of(self.shapes[*number - self.first])
+        let own = *number - self.first;
+        Size { class: self.classes[own], ..Size::of(self.shapes[own]) }
     }
 
     fn need(&self, size: &Size, _: DeviceKind) -> Need {
@@ -184,14 +187,34 @@ impl Workload for Callable {
     }
 }
 
-/// For each shape the bucket it is padded to: at most `n` of them, with the least padding.
+/// The most axes that an item can have.
 #[pyfunction]
-pub(crate) fn shape_buckets(shapes: Vec<Vec<u32>>, n: usize) -> Vec<Vec<u32>> {
-    let sizes: Vec<(usize, u32, Shape)> = shapes
-        .iter()
-        .enumerate()
-        .map(|(number, extents)| (number, extents.len() as u32, Shape::new(extents)))
-        .collect();
+pub(crate) fn n_axes_max() -> usize {
+    Shape::N_EXTENTS_MAX
+}
+
+/// The most bytes that a batch may take.
+#[pyfunction]
+pub(crate) fn batch_bytes_max(engine: &Bound<'_, PyDict>) -> PyResult<u64> {
+    Ok(launch_bytes_max(&engine_settings(engine)?))
+}
+
+/// Half of the memory: the results of a batch wait while the next one is solved.
+fn launch_bytes_max(settings: &Settings) -> u64 {
+    settings.memory.cap_bytes() / 2
+}
+
+/// For each shape the bucket it is padded to: at most `n` of them for each class and number of axes,
+/// with the least padding.
+#[pyfunction]
+pub(crate) fn shape_buckets(
+    shapes: Vec<Vec<u32>>,
+    classes: Vec<u32>,
+    n: usize,
+) -> PyResult<Vec<Vec<u32>>> {
+    let sizes = shapes_of(&shapes)?.into_iter().zip(classes).enumerate();
+    let sizes: Vec<(usize, u32, Shape)> =
+        sizes.map(|(number, (shape, class))| (number, class, shape)).collect();
     let padding = Padding::Auto { n_buckets_max: n.max(1) };
     let mut padded = shapes.clone();
     for bucket in swathe::bucket(&sizes, &padding).0 {
@@ -199,7 +222,18 @@ pub(crate) fn shape_buckets(shapes: Vec<Vec<u32>>, n: usize) -> Vec<Vec<u32>> {
             padded[number] = bucket.shape.extents().to_vec();
         }
     }
-    padded
+    Ok(padded)
+}
+
+fn shapes_of(shapes: &[Vec<u32>]) -> PyResult<Vec<Shape>> {
+    let shape = |(number, extents): (usize, &Vec<u32>)| match extents.len() {
+        0..=Shape::N_EXTENTS_MAX => Ok(Shape::new(extents)),
+        n => Err(PyValueError::new_err(format!(
+            "item {number}: its shape has {n} axes; it can have {}",
+            Shape::N_EXTENTS_MAX
+        ))),
+    };
+    shapes.iter().enumerate().map(shape).collect()
 }
 
 /// An item that failed: its number, the kind of failure and the message.
@@ -217,9 +251,11 @@ struct CallableRun {
 }
 
 impl CallableRun {
+    #[expect(clippy::too_many_arguments, reason = "what Python knows of the items stands in lists")]
     fn new(
         solve: Py<PyAny>,
         shapes: &[Vec<u32>],
+        classes: Vec<u32>,
         bytes: Vec<u64>,
         is_batched: bool,
         engine: &Bound<'_, PyDict>,
@@ -233,10 +269,10 @@ impl CallableRun {
             settings.routing = Routing::Launch;
             settings.devices = vec![Device::Host(Host {
                 number: 0,
-                launch_bytes_max: Some(settings.memory.cap_bytes() / 2),
+                launch_bytes_max: Some(launch_bytes_max(&settings)),
             })];
         }
-        let shapes: Vec<Shape> = shapes.iter().map(|extents| Shape::new(extents)).collect();
+        let shapes = shapes_of(shapes)?;
         let mut bytes_by_shape: BTreeMap<Shape, u64> = BTreeMap::new();
         for (shape, bytes) in shapes.iter().zip(&bytes) {
             let largest = bytes_by_shape.entry(*shape).or_default();
@@ -244,7 +280,7 @@ impl CallableRun {
         }
         let items = first..first + shapes.len();
         let callable =
-            Arc::new(Callable { solve, shapes, bytes, bytes_by_shape, is_batched, first });
+            Arc::new(Callable { solve, shapes, classes, bytes, bytes_by_shape, is_batched, first });
         Ok(CallableRun { callable, settings, items })
     }
 
@@ -261,12 +297,13 @@ impl CallableRun {
 
 /// Solves items with a function of the user's into a run folder.
 #[pyfunction]
-#[pyo3(signature = (solve, shapes, bytes, is_batched, engine, progress, stop, *, out, resume, recorded, items, ids, shard, gives_up))]
+#[pyo3(signature = (solve, shapes, classes, bytes, is_batched, engine, progress, stop, *, out, resume, recorded, items, ids, shard, gives_up))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
 pub(crate) fn run_callable_into(
     py: Python<'_>,
     solve: Py<PyAny>,
     shapes: Vec<Vec<u32>>,
+    classes: Vec<u32>,
     bytes: Vec<u64>,
     is_batched: bool,
     engine: &Bound<'_, PyDict>,
@@ -282,7 +319,7 @@ pub(crate) fn run_callable_into(
 ) -> PyResult<()> {
     let shard = shard.map(|(number, n_shards, n_problems)| Shard { number, n_shards, n_problems });
     let first = shard.map_or(0, |shard| shard.problems().start);
-    let run = CallableRun::new(solve, &shapes, bytes, is_batched, engine, stop, first)?;
+    let run = CallableRun::new(solve, &shapes, classes, bytes, is_batched, engine, stop, first)?;
     let n_items = run.items.len();
     if shard.is_some_and(|shard| shard.problems() != run.items) {
         return Err(PyValueError::new_err("these are not the items of the shard"));
@@ -309,12 +346,13 @@ pub(crate) fn run_callable_into(
 /// function as it comes and is not returned: its number, the result or `None`, and the kind and
 /// message of the failure or `None`.
 #[pyfunction]
-#[pyo3(signature = (solve, shapes, bytes, is_batched, engine, progress, stop, deliver=None))]
+#[pyo3(signature = (solve, shapes, classes, bytes, is_batched, engine, progress, stop, deliver=None))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
 pub(crate) fn run_callable(
     py: Python<'_>,
     solve: Py<PyAny>,
     shapes: Vec<Vec<u32>>,
+    classes: Vec<u32>,
     bytes: Vec<u64>,
     is_batched: bool,
     engine: &Bound<'_, PyDict>,
@@ -322,7 +360,7 @@ pub(crate) fn run_callable(
     stop: &StopHandle,
     deliver: Option<Py<PyAny>>,
 ) -> PyResult<Ran> {
-    let run = CallableRun::new(solve, &shapes, bytes, is_batched, engine, stop, 0)?;
+    let run = CallableRun::new(solve, &shapes, classes, bytes, is_batched, engine, stop, 0)?;
     let n_items = run.items.len();
     let mut progress = Progress::new(progress, n_items);
     py.detach(|| {

@@ -26,6 +26,8 @@ fn _swathe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(callable::run_callable, module)?)?;
     module.add_function(wrap_pyfunction!(callable::run_callable_into, module)?)?;
     module.add_function(wrap_pyfunction!(callable::shape_buckets, module)?)?;
+    module.add_function(wrap_pyfunction!(callable::batch_bytes_max, module)?)?;
+    module.add_function(wrap_pyfunction!(callable::n_axes_max, module)?)?;
     workloads::register(module)
 }
 

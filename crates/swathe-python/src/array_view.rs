@@ -3,6 +3,7 @@
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
 
 /// The type of an array's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,8 +74,15 @@ impl ArrayView {
     /// `__array__`, `__dlpack__`, buffers, nested lists. `what` names it in errors.
     ///
     /// # Errors
-    /// A `TypeError` if it is no array of real numbers in this machine's byte order.
+    /// A `TypeError` if it is no array of real numbers in this machine's byte order, or if elements
+    /// of it are masked: a mask would be lost.
     pub fn new(object: &Bound<'_, PyAny>, what: impl Fn() -> String) -> PyResult<ArrayView> {
+        if is_masked(object, 0)? {
+            return Err(PyTypeError::new_err(format!(
+                "{}: some of its elements are masked, and masks of numpy.ma are not read; fill them with arr.filled(0), and pass ~numpy.ma.getmaskarray(arr) where the call takes a mask",
+                what()
+            )));
+        }
         match object.cast::<PyUntypedArray>() {
             Ok(array) => Self::of_array(array, what),
             Err(_) => {
@@ -216,4 +224,27 @@ impl ArrayView {
             ElementType::F64 => walk!(f64, |v| v),
         }
     }
+}
+
+/// Whether elements of a masked array, or of a masked array in nested lists, are masked.
+fn is_masked(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<bool> {
+    /// NumPy reads no deeper lists.
+    const DEPTH_MAX: usize = 64;
+    if let Ok(array) = object.cast::<PyUntypedArray>() {
+        if array.is_exact_instance_of::<PyUntypedArray>() {
+            return Ok(false);
+        }
+        let masked = object.py().import("numpy.ma")?;
+        let is_one = object.is_instance(&masked.getattr("MaskedArray")?)?;
+        return Ok(is_one && masked.call_method1("is_masked", (object,))?.is_truthy()?);
+    }
+    let is_list = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
+    if is_list && depth < DEPTH_MAX {
+        for item in object.try_iter()? {
+            if is_masked(&item?, depth + 1)? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }

@@ -18,10 +18,15 @@ def devices() -> list[dict[str, Any]]: ...
 class StopHandle:
     def cancel(self) -> None: ...
 
-def shape_buckets(shapes: list[list[int]], n: int) -> list[list[int]]: ...
+def n_axes_max() -> int: ...
+def batch_bytes_max(engine: dict[str, Any]) -> int: ...
+def shape_buckets(
+    shapes: list[list[int]], classes: list[int], n: int
+) -> list[list[int]]: ...
 def run_callable(
     solve: Callable[[list[int]], list[Any]],
     shapes: list[list[int]],
+    classes: list[int],
     bytes: list[int],
     is_batched: bool,
     engine: dict[str, Any],
@@ -32,6 +37,7 @@ def run_callable(
 def run_callable_into(
     solve: Callable[[list[int]], list[Any]],
     shapes: list[list[int]],
+    classes: list[int],
     bytes: list[int],
     is_batched: bool,
     engine: dict[str, Any],

@@ -2,12 +2,14 @@
 
 mod small_products;
 
+use std::collections::BTreeMap;
+
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyModule;
-use swathe::{Outcome, Stop, solve_slice};
+use swathe::{Cpu, DeviceKind, Outcome, Stop, Workload as _, solve_slice};
 use swathe_array::{
-    Array, ArrayFailure, ArrayWorkload, Elements, Item, Key, MapKind, MapOperand, Operation, volume,
+    Array, ArrayWorkload, Elements, Item, Key, MapKind, MapOperand, Operation, volume,
 };
 use swathe_python::{ArrayView, ElementType, interruptible, submodule};
 
@@ -91,16 +93,19 @@ fn mapped<'py>(
 fn solved(
     py: Python<'_>,
     operation: Operation,
-    items: Vec<Item<&Array>>,
-) -> PyResult<Vec<Result<Array, ArrayFailure>>> {
+    mut items: Vec<Item<&Array>>,
+) -> PyResult<Vec<Result<Array, String>>> {
     /// Fewer elements take less time than starting a thread.
     const N_ELEMENTS_QUICK: usize = 1 << 20;
+    let workload: ArrayWorkload<&Array> = ArrayWorkload::new(operation);
+    let too_large = too_large(&workload, &items);
+    let mut number = 0..items.len();
+    items.retain(|_| number.next().is_some_and(|number| !too_large.contains_key(&number)));
     let n_elements = items.iter().map(|item| {
         let n_of = |array: &Array| volume(array.shape()).unwrap_or(0);
         n_of(item.first) + item.second.map_or(0, n_of)
     });
     let is_quick = n_elements.sum::<usize>() < N_ELEMENTS_QUICK;
-    let workload: ArrayWorkload<&Array> = ArrayWorkload::new(operation);
     let work = |stop: &Stop| solve_slice(&workload, &items, 0, stop);
     let outcomes = match is_quick {
         true => py.detach(|| work(&Stop::new())),
@@ -108,10 +113,40 @@ fn solved(
     };
     let answers = outcomes.into_iter().map(|outcome| match outcome {
         Outcome::Solved(answer) => Ok(Ok(answer.array)),
-        Outcome::Failed(failure) => Ok(Err(failure)),
+        Outcome::Failed(failure) => Ok(Err(failure.to_string())),
         other => Err(PyRuntimeError::new_err(other.message().unwrap_or_default())),
     });
-    answers.collect()
+    let mut answers: Vec<Result<Array, String>> = answers.collect::<PyResult<_>>()?;
+    for (number, message) in too_large {
+        answers.insert(number, Err(message));
+    }
+    Ok(answers)
+}
+
+/// The items whose results do not fit in memory, and why: without inner extents a product of empty
+/// matrices has any size.
+fn too_large(workload: &ArrayWorkload<&Array>, items: &[Item<&Array>]) -> BTreeMap<usize, String> {
+    /// What is always there. Looking for more takes longer than small items.
+    const SMALL_BYTES: u64 = 64 << 20;
+    let mut free_bytes = None;
+    let mut too_large = BTreeMap::new();
+    for (number, item) in items.iter().enumerate() {
+        let wanted_bytes = workload.need(&workload.size(item), DeviceKind::Cpu).solution_bytes;
+        if wanted_bytes <= SMALL_BYTES {
+            continue;
+        }
+        let free_bytes = *free_bytes.get_or_insert_with(|| Cpu::detect().memory_available_bytes);
+        if wanted_bytes > free_bytes {
+            let second = item.second.map(|second| format!(" and {:?}", second.shape()));
+            let message = format!(
+                "the result of shapes {:?}{} takes {wanted_bytes} bytes, and {free_bytes} bytes of memory are free",
+                item.first.shape(),
+                second.unwrap_or_default()
+            );
+            too_large.insert(number, message);
+        }
+    }
+    too_large
 }
 
 /// Items of one operand.
@@ -209,17 +244,14 @@ fn owned(view: &ArrayView, what: &dyn Fn() -> String) -> PyResult<Array> {
     array.map_err(|error| PyValueError::new_err(format!("{}: {error}", what())))
 }
 
-fn results<'py>(
-    py: Python<'py>,
-    results: Vec<Result<Array, ArrayFailure>>,
-) -> PyResult<Results<'py>> {
+fn results<'py>(py: Python<'py>, results: Vec<Result<Array, String>>) -> PyResult<Results<'py>> {
     let mut arrays = Vec::with_capacity(results.len());
     let mut failures = Vec::new();
     for (number, result) in results.into_iter().enumerate() {
         match result {
             Ok(array) => arrays.push(Some(to_python(py, array)?)),
             Err(failure) => {
-                failures.push((number, failure.to_string()));
+                failures.push((number, failure));
                 arrays.push(None);
             }
         }

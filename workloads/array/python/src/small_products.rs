@@ -74,7 +74,8 @@ fn products_of<'py, T: Element + Float>(
         return Ok(None);
     };
     let n_multiply = |shape: &ProductShape| {
-        let n = shape.n_rows.saturating_mul(shape.n_inner);
+        // Without inner extents there are still elements to write.
+        let n = shape.n_rows.saturating_mul(shape.n_inner.max(1));
         n.saturating_mul(shape.n_cols)
     };
     let n_multiply = shapes.iter().map(n_multiply);
@@ -114,10 +115,14 @@ fn products_of<'py, T: Element + Float>(
     }
 }
 
-/// The arrays as contiguous matrices of this type; `None` if one is something else.
+/// The arrays as contiguous matrices of this type; `None` if one is something else: a subclass of
+/// NumPy's array may have more than its elements.
 fn matrices<T: Element>(arrays: &[Bound<'_, PyAny>]) -> Option<Vec<Matrix<T>>> {
     let matrix = |array: &Bound<'_, PyAny>| {
         let array = array.cast::<PyArray2<T>>().ok()?;
+        if !array.is_exact_instance_of::<PyUntypedArray>() {
+            return None;
+        }
         let dims = array.shape();
         array.is_c_contiguous().then(|| Matrix {
             data: array.data().cast_const(),

@@ -240,8 +240,10 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
         let (n_in, n_out, scratch_bytes) = match extents[..] {
             [.., n_rows, n_inner, n_cols] => {
                 let n_products = if extents.len() == 4 { extents[0] } else { 1 };
-                let n_in = n_products * (n_rows * n_inner + n_inner * n_cols);
-                let n_out = n_products * n_rows * n_cols;
+                // Products of empty matrices can be of any size.
+                let matrix = |n: u64, m: u64| n_products.saturating_mul(n).saturating_mul(m);
+                let n_in = matrix(n_rows, n_inner).saturating_add(matrix(n_inner, n_cols));
+                let n_out = matrix(n_rows, n_cols);
                 (n_in, n_out, SCRATCH_BYTES_MAX as u64)
             }
             [n_first, n_second] => (n_first + n_second, n_first, 0),
@@ -250,9 +252,14 @@ impl<A: Borrow<Array> + Send + Sync> Workload for ArrayWorkload<A> {
         // If operands have two types, one is converted.
         let n_converted = if size.class % N_DTYPES == MIXED { n_in } else { 0 };
         Need {
-            lane_bytes: (n_in + n_converted) * element_bytes + OVERHEAD_BYTES,
+            lane_bytes: n_in
+                .saturating_add(n_converted)
+                .saturating_mul(element_bytes)
+                .saturating_add(OVERHEAD_BYTES),
             scratch_bytes,
-            solution_bytes: n_out * (element_bytes + (self.storing)(dtype)) + OVERHEAD_BYTES,
+            solution_bytes: n_out
+                .saturating_mul(element_bytes + (self.storing)(dtype))
+                .saturating_add(OVERHEAD_BYTES),
         }
     }
 
