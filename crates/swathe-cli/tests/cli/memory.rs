@@ -72,6 +72,10 @@ fn into_folder(cap_mib: usize, flags: &str) -> u64 {
     let counted_mib = report["report"]["memory"]["peak_bytes"].as_u64().unwrap() >> 20;
     assert!(counted_mib <= cap_mib as u64, "{counted_mib} MiB counted");
     assert!(counted_mib >= cap_mib as u64 / 3, "{counted_mib} MiB counted");
+    let resident = report["report"]["memory"]["resident_peak_bytes"].as_u64().unwrap();
+    // The merge, which is no part of the report's time, may take more.
+    assert!(resident <= peak_bytes + (1 << 20), "{resident} of {peak_bytes} resident");
+    assert!(resident >= peak_bytes / 2, "{resident} of {peak_bytes} resident");
     peak_bytes >> 20
 }
 

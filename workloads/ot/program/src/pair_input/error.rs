@@ -50,6 +50,12 @@ pub enum PairInputError {
         /// What is wrong with it.
         source: FrameError,
     },
+    /// The table has columns and no rows.
+    #[error("{path} has no rows", path = path.display())]
+    NoRows {
+        /// The table.
+        path: PathBuf,
+    },
     /// A column is absent.
     #[error("{path} has no column called {column:?}; it has {columns:?}", path = path.display())]
     MissingColumn {
@@ -202,6 +208,7 @@ impl PairInputError {
             PairInputError::MissingColumn { .. } => {
                 "a table of pairs has the columns pair_id, src and tgt; a table of frames has path; a table of masks has mask_rle, mask_height_px and mask_width_px"
             }
+            PairInputError::NoRows { .. } => "a table has a row for each pair or frame",
             PairInputError::NoSuchColumn { .. } => "name one of its columns, or none",
             PairInputError::UnsaidSeries { group, order, .. } => {
                 let flag = |name: &str, column: &Option<String>| match column {
