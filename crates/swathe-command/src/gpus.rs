@@ -77,11 +77,11 @@ impl DeviceChoice {
             if let Some(missing) = numbers.iter().find(|&&number| number >= usable.len()) {
                 let last = usable.len() - 1;
                 let there = match last {
-                    0 => "only gpu:0".to_owned(),
-                    last => format!("only gpu:0 to gpu:{last}"),
+                    0 => "there is only gpu:0".to_owned(),
+                    last => format!("there are only gpu:0 to gpu:{last}"),
                 };
                 return Err(CliError::usage(format!(
-                    "--device asks for gpu:{missing}, and there is {there}"
+                    "--device asks for gpu:{missing}, but {there}"
                 ))
                 .hint("`swathe devices` shows what there is"));
             }

@@ -87,7 +87,6 @@ fn a_run_folder_of_fifos_or_of_gigabytes_is_refused_at_once() {
                 "replay run 3",
                 "merge run",
                 resume.as_str(),
-                "array map exp run --out again",
             ],
         ),
         ("run/manifest.jsonl", vec!["report run --check", "watch run", &resume]),

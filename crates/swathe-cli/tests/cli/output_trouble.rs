@@ -272,7 +272,7 @@ fn links_in_a_run_folder_lead_nowhere() {
 }
 
 /// Flips one bit of a file.
-fn flip(path: &std::path::Path) {
+fn flip(path: &Path) {
     let mut bytes = fs::read(path).unwrap();
     let at = bytes.len() / 3;
     bytes[at] ^= 1;
