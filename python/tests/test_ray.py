@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -97,6 +98,20 @@ def test_no_fault(cluster, local, tmp_path):
         swathe.ray.solve(items()[1:], tmp_path / "RUN", total)
     with pytest.raises(FileExistsError, match="resume=True"):
         swathe.ray.solve(items(), tmp_path / "RUN", total, resume=False)
+
+
+def test_a_block_of_another_run_is_refused(cluster, tmp_path):
+    one, other = tmp_path / "ONE", tmp_path / "OTHER"
+    runs = [swathe.ray.solve(items(), out, total, blocks=2) for out in (one, other)]
+    assert runs[0].info["run_id"] != runs[1].info["run_id"]
+    block = "shards/1-of-2"
+    shutil.rmtree(one / block / "parts")
+    shutil.copytree(other / block / "parts", one / block / "parts")
+    shutil.copy(other / block / "manifest.jsonl", one / block)
+    # The blocks are complete, and are merged again.
+    (one / "run.json").unlink()
+    with pytest.raises(RuntimeError, match="1-of-2/manifest.jsonl is of another run"):
+        swathe.ray.solve(items(), one, total, blocks=2)
 
 
 def test_warnings_of_blocks_are_issued(cluster, tmp_path):

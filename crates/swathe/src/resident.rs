@@ -22,10 +22,7 @@ impl Resident {
             let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
             Some(kib * 1024)
         };
-        Resident {
-            bytes: bytes("VmRSS:").unwrap_or(0),
-            peak_bytes: bytes("VmHWM:").unwrap_or(0),
-        }
+        Resident { bytes: bytes("VmRSS:").unwrap_or(0), peak_bytes: bytes("VmHWM:").unwrap_or(0) }
     }
 
     /// The most that was resident since `self`, which was measured at the start of a run. Where the

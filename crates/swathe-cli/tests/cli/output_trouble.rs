@@ -443,7 +443,8 @@ fn parts_and_manifests_of_another_run_are_refused_by_name() {
             replace(&other, &own, names);
             for &(road, code) in &roads {
                 let ended = ended_in_time(folder, road).expect(code);
-                let told = format!("{run}/manifest.jsonl is of another run: line 1: it was written");
+                let told =
+                    format!("{run}/manifest.jsonl is of another run: line 1: it was written");
                 assert!(ended.stderr.contains(&told), "{road}: {}", ended.stderr);
             }
             replace(&kept, &own, both);

@@ -112,7 +112,8 @@ fn a_replay_has_the_settings_of_its_run() {
     let line = "ot pairs.csv --epsilon auto --out pairs";
     swathe_with(folder, "SWATHE_RELAXATION", "2", line).expect(0);
     swathe(folder, "ot pairs.csv --only far --out alone").expect(0);
-    let epsilon = |run: &str| json(&folder.join(run).join("run.json"))["settings"]["epsilon"].clone();
+    let epsilon =
+        |run: &str| json(&folder.join(run).join("run.json"))["settings"]["epsilon"].clone();
     assert_ne!(epsilon("pairs"), epsilon("alone"));
     same("SWATHE_RELAXATION", "5", "pairs", "far");
     same("SWATHE_EPSILON", "1e-2", "pairs", "near");

@@ -100,8 +100,7 @@ fn tables_without_rows_are_bad_usage() {
         let fields = columns.into_iter().map(|(name, kind)| Field::new(name, kind, true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let file = fs::File::create(folder.path().join(name)).unwrap();
-        let mut writer =
-            parquet::arrow::ArrowWriter::try_new(file, schema.clone(), None).unwrap();
+        let mut writer = parquet::arrow::ArrowWriter::try_new(file, schema.clone(), None).unwrap();
         writer.write(&RecordBatch::new_empty(schema)).unwrap();
         writer.close().unwrap();
     };

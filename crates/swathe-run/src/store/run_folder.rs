@@ -33,7 +33,9 @@ pub(crate) use check::verify_tables;
 pub use check::{Checked, check_run};
 pub use hash::is_supported as can_be_in_a_table;
 pub use identity::{Identity, InputFile, RunJson, RunOrigin, RunState, shard_problems};
-pub use manifest::{Checksum, ManifestLine, RowFile, Spans, committed, committed_counts, sum_counts};
+pub use manifest::{
+    Checksum, ManifestLine, RowFile, Spans, committed, committed_counts, sum_counts,
+};
 pub use merge::{Merged, merge_shards};
 pub use on_threads::on_threads;
 pub use own_files::{make_own_folder, read};

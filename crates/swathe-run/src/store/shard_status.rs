@@ -90,9 +90,9 @@ pub fn shard_statuses(run: &Path) -> Result<Vec<ShardStatus>, FolderError> {
             ),
         });
     }
-    let shard = |number: usize| RunJson::read(&shard_path(run, number, n_shards));
-    let known = (1..=n_shards).find_map(|number| shard(number).ok());
-    let known = known.ok_or_else(no_shards)?;
+    let mut read = (1..=n_shards).map(|number| RunJson::read(&shard_path(run, number, n_shards)));
+    let known = read.find(|read| !matches!(read, Err(FolderError::NoRun { .. })));
+    let known = known.ok_or_else(no_shards)??;
     let statuses = (1..=n_shards).map(|number| status(run, number, n_shards, &known));
     statuses.collect()
 }

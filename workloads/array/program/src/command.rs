@@ -222,11 +222,7 @@ fn settings_of(
     settings
 }
 
-fn open(
-    paths: &[PathBuf],
-    column: Option<&str>,
-    bytes_max: u64,
-) -> Result<ArrayInput, CliError> {
+fn open(paths: &[PathBuf], column: Option<&str>, bytes_max: u64) -> Result<ArrayInput, CliError> {
     for path in paths {
         if let Err(error) = std::fs::metadata(path) {
             return Err(CliError::usage(format!("cannot read {}: {error}", path.display()))

@@ -34,7 +34,14 @@ fn live() -> Live {
 
 fn sample(at_ms: f64, n_done: u64, used_bytes: u64) -> Sample {
     let resident_bytes = 10 * used_bytes;
-    Sample { at_ms, n_done, used_bytes, resident_bytes, n_waiting: 100 - n_done, ..Sample::default() }
+    Sample {
+        at_ms,
+        n_done,
+        used_bytes,
+        resident_bytes,
+        n_waiting: 100 - n_done,
+        ..Sample::default()
+    }
 }
 
 fn seen(live: Option<Live>, presence: Presence, silent_s: u64) -> Seen {

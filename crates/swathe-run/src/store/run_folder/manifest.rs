@@ -201,7 +201,10 @@ impl Manifest {
     }
 
     /// Reads a folder's manifest without changing it.
-    pub(super) fn read(folder: &Path, run_id: Option<&str>) -> Result<Vec<ManifestLine>, FolderError> {
+    pub(super) fn read(
+        folder: &Path,
+        run_id: Option<&str>,
+    ) -> Result<Vec<ManifestLine>, FolderError> {
         let path = folder.join(FILE_NAME);
         let text = own_files::read(&path).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => FolderError::Incomplete {
