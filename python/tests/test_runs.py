@@ -69,8 +69,14 @@ def test_a_run_json_without_an_end_is_refused_at_once(run):
 def test_tables_and_parts_of_another_run_are_refused(run, tmp_path):
     import shutil
 
-    ran = [swathe.run([1, 2, k], abs, out=tmp_path / f"R{k}", ids=["a", "b", "c"]) for k in (3, 4)]
-    one, other = (made.path for made in ran)
+    def total(batch):
+        return batch.arrays.sum(axis=1)
+
+    items = [np.ones(k) for k in (1, 2, 3)]
+    one, other = (
+        swathe.run([times * item for item in items], total, out=tmp_path / f"R{times}").path
+        for times in (1, 2)
+    )
     assert swathe.open_run(one).values == [1, 2, 3]
     shutil.copy(other / "values.parquet", one)
     with pytest.raises(ValueError, match="values.parquet is of another run"):
@@ -79,7 +85,7 @@ def test_tables_and_parts_of_another_run_are_refused(run, tmp_path):
     shutil.copytree(other / "parts", one / "parts")
     shutil.copy(other / "manifest.jsonl", one)
     with pytest.raises(ValueError, match="manifest.jsonl is of another run.*another folder"):
-        swathe.run([1, 2, 3], abs, out=one, ids=["a", "b", "c"], resume=True)
+        swathe.run(items, total, out=one, resume=True)
     # A folder of an earlier version has no ids, and can be read.
     info = json.loads((run.path / "run.json").read_text())
     del info["run_id"]
