@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ._own_files import read_own
+
 __all__ = ["ObjectStore", "SharedFolder", "storage_of"]
 
 
@@ -64,7 +66,7 @@ class SharedFolder:
     def read(self, name: str) -> bytes | None:
         """A small file beside the blocks."""
         try:
-            return (Path(self.run) / "shards" / name).read_bytes()
+            return read_own(Path(self.run) / "shards" / name)
         except FileNotFoundError:
             return None
 
@@ -205,9 +207,8 @@ class ObjectStore:
 
 def is_complete(run: str, block: int, n_blocks: int) -> bool:
     """Whether the folder of a block holds all its outcomes. A half-written one does not count."""
-    path = os.path.join(run, "shards", shard_name(block, n_blocks), "run.json")
+    path = Path(run) / "shards" / shard_name(block, n_blocks) / "run.json"
     try:
-        with open(path, encoding="utf-8") as file:
-            return bool(json.load(file)["state"] == "complete")
+        return bool(json.loads(read_own(path))["state"] == "complete")
     except (FileNotFoundError, json.JSONDecodeError):
         return False

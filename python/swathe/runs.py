@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _swathe
+from ._own_files import read_own
 
 __all__ = ["Report", "Run", "open_run"]
 
@@ -27,7 +28,7 @@ class Report:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.figures: dict[str, Any] = json.loads((folder / "report.json").read_text())
+        self.figures: dict[str, Any] = json.loads(read_own(folder / "report.json"))
 
     def __getitem__(self, name: str) -> Any:
         return self.figures[name]
@@ -47,7 +48,7 @@ class Run:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         try:
-            self.info: dict[str, Any] = json.loads((self.path / "run.json").read_text())
+            self.info: dict[str, Any] = json.loads(read_own(self.path / "run.json"))
         except FileNotFoundError:
             raise FileNotFoundError(f"{self.path} is no run folder: it has no run.json") from None
 
@@ -65,7 +66,17 @@ class Run:
             name = self.info.get("table")
         if name is None:
             raise ValueError(f"{self.path} is not finished: go on with its command and --resume")
-        return parquet.read_table(self.path / f"{name}.parquet")
+        path = self.path / f"{name}.parquet"
+        table = parquet.read_table(path)
+        own = self.info.get("run_id")
+        found = ((table.schema.metadata or {}).get(b"swathe.run") or b"").decode() or None
+        # Only the tables of the run itself are certain to carry its id.
+        if found != own and (found is not None or path.name in self.info.get("tables", {})):
+            raise ValueError(
+                f"{path} is of another run: it was written by run {found}, and run.json is that of "
+                f"{own}; put the table of this run back, or run it anew"
+            )
+        return table
 
     @property
     def table(self) -> Any:

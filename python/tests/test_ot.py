@@ -179,6 +179,8 @@ def test_wrong_arguments_are_told():
         ({"on_error": "ignore"}, ValueError, "on_error"),
         ({"memory": "5 bananas"}, ValueError, "memory"),
         ({"device": "tpu"}, ValueError, "device"),
+        ({"device": "gpu:97"}, ValueError, "there is no such graphics processor"),
+        ({"device": "gpu:0,97"}, ValueError, "there is no such graphics processor"),
         ({"time_limit": 0}, ValueError, "time_limit"),
     ]:
         with pytest.raises(error, match=text):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -118,6 +119,20 @@ def test_functions_are_checked_as_on_a_laptop(cluster, tmp_path):
         swathe.ray.solve([np.ones(2), np.ma.array([1.0, 2.0], mask=[0, 1])], tmp_path / "M", total)
     with pytest.raises(TypeError, match="has no argument 'windows'"):
         swathe.ray.solve(items(), tmp_path / "X", total, windows=3)
+
+
+def test_a_block_of_another_run_is_refused(cluster, tmp_path):
+    one, other = tmp_path / "ONE", tmp_path / "OTHER"
+    runs = [swathe.ray.solve(items(), out, total, blocks=2) for out in (one, other)]
+    assert runs[0].info["run_id"] != runs[1].info["run_id"]
+    block = "shards/1-of-2"
+    shutil.rmtree(one / block / "parts")
+    shutil.copytree(other / block / "parts", one / block / "parts")
+    shutil.copy(other / block / "manifest.jsonl", one / block)
+    # The blocks are complete, and are merged again.
+    (one / "run.json").unlink()
+    with pytest.raises(RuntimeError, match="1-of-2/manifest.jsonl is of another run"):
+        swathe.ray.solve(items(), one, total, blocks=2)
 
 
 def test_warnings_of_blocks_are_issued(cluster, tmp_path):

@@ -46,7 +46,8 @@ fn the_text_says_what_the_report_says() {
     assert!(text.starts_with("array: 60 solved\n"), "{text}");
     has("swathe array map sqrt in.npz --out run --memory 1GiB");
     has(&format!("{}, {} solved", time(report.wall_ms), rate(report.solved_per_s())));
-    has(&format!("{} of 1 GiB at most", bytes(report.memory.peak_bytes)));
+    has(&format!("{} at most", bytes(report.memory.resident_peak_bytes)));
+    has(&format!("{} of 1 GiB", bytes(report.memory.peak_bytes)));
     has(file.result_hash.as_deref().unwrap());
     let all_ms: f64 = report.workers.iter().map(|worker| worker.phases_ms()).sum();
     let solve_ms: f64 = report.workers.iter().map(|worker| worker.solve_ms).sum();
@@ -219,7 +220,7 @@ fn traced(run: &Path) -> (BTreeMap<u64, f64>, Vec<(f64, u64)>) {
                     *solved.entry(track).or_default() += at_ms - from_ms;
                 }
             }
-            "C" if event["name"] == "memory in use" => {
+            "C" if event["name"] == "memory reserved" => {
                 used.push((at_ms, event["args"]["bytes"].as_u64().unwrap()));
             }
             _ => {}
@@ -292,7 +293,9 @@ fn a_run_ends_with_its_figures() {
     assert!(lines[0].starts_with("array: 60 solved in "), "{}", ended.stderr);
     let busy = percent(Turns::of(&report).busy());
     assert!(lines[1].contains(&format!("busy {busy}")), "{}", ended.stderr);
-    let memory = bytes(report.memory.peak_bytes);
-    assert!(lines[1].ends_with(&format!("; memory {memory} of 1 GiB at most")), "{}", ended.stderr);
+    let (memory, reserved) =
+        (bytes(report.memory.resident_peak_bytes), bytes(report.memory.peak_bytes));
+    let told = format!("; memory {memory} at most, reserved {reserved} of 1 GiB");
+    assert!(lines[1].ends_with(&told), "{}", ended.stderr);
     assert_eq!(lines.last(), Some(&"report: run/report.html"));
 }

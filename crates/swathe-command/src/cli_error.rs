@@ -80,6 +80,14 @@ impl From<FolderError> for CliError {
             FolderError::Damaged { .. } => {
                 (Code::Usage, "what is whole can be read; start again in another --out")
             }
+            FolderError::Foreign { .. } => (
+                Code::Usage,
+                "put the files of this run back, or begin anew in another --out: no row was written from it",
+            ),
+            FolderError::NoId { .. } => (
+                Code::Usage,
+                "report, merge and swathe.open_run read it; go on with it by the version that began it, or choose another --out",
+            ),
             FolderError::Vanished { .. } => (
                 Code::Output,
                 "what is left there may be of no use: leave the folder alone while a run goes on, and start again",

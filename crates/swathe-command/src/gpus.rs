@@ -14,7 +14,8 @@ pub enum DeviceChoice {
     Auto,
     /// Only the CPU.
     Cpu,
-    /// GPUs wherever a kernel supports the problem: the listed ones, or all.
+    /// GPUs wherever a kernel supports the problem: the listed ones, or all. It is an error if there
+    /// are none.
     Gpu(Option<Vec<usize>>),
 }
 
@@ -42,11 +43,11 @@ impl DeviceChoice {
         }
     }
 
-    /// Opens the chosen devices. If there is no usable GPU, the run uses the CPU, and one line on
-    /// stderr says why.
+    /// Opens the chosen devices. With `auto`, the run uses the CPU if there is no usable GPU; one
+    /// line on stderr says why, if one was to be expected.
     ///
     /// # Errors
-    /// If `--device` names a GPU that does not exist, or if a variable has an invalid value.
+    /// If a GPU is asked for that does not exist, or if a variable has an invalid value.
     pub fn open(
         &self,
         has_kernels: bool,
@@ -67,23 +68,27 @@ impl DeviceChoice {
         }
         let found = Gpus::find(&search);
         let mut usable = found.usable.clone();
-        if let Some(numbers) = wanted
-            && !usable.is_empty()
-        {
+        if usable.is_empty() && matches!(self, DeviceChoice::Gpu(_)) {
+            let why = why_none(&found);
+            return Err(CliError::usage(format!("--device asks for a graphics processor: {why}"))
+                .hint("`swathe devices` shows what there is; --device auto does without"));
+        }
+        if let Some(numbers) = wanted {
             if let Some(missing) = numbers.iter().find(|&&number| number >= usable.len()) {
+                let last = usable.len() - 1;
+                let there = match last {
+                    0 => "there is only gpu:0".to_owned(),
+                    last => format!("there are only gpu:0 to gpu:{last}"),
+                };
                 return Err(CliError::usage(format!(
-                    "--device asks for gpu:{missing}, but there are only gpu:0 to gpu:{}",
-                    usable.len() - 1
+                    "--device asks for gpu:{missing}, but {there}"
                 ))
                 .hint("`swathe devices` shows what there is"));
             }
             usable = numbers.iter().map(|&number| usable[number].clone()).collect();
         }
-        if usable.is_empty() {
-            let is_asked_for = matches!(self, DeviceChoice::Gpu(_));
-            if is_asked_for || is_broken(&found) {
-                status!("no graphics processor, all runs on the CPU: {}", why_none(&found));
-            }
+        if usable.is_empty() && is_broken(&found) {
+            status!("no graphics processor, all runs on the CPU: {}", why_none(&found));
         }
         let routing = match self {
             DeviceChoice::Gpu(_) => Routing::Launch,

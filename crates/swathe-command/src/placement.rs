@@ -16,7 +16,7 @@ use swathe::{
 };
 use swathe_run::store::cost_file;
 use swathe_run::store::execute::Output;
-use swathe_run::store::run_folder::{RunJson, check_shards_folder};
+use swathe_run::store::run_folder::{RunJson, check_shards_folder, read};
 
 use crate::cli_error::{CliError, Code};
 use crate::{status, warning};
@@ -160,7 +160,7 @@ fn recorded(output: &Output) -> Option<Option<Placement>> {
         return Some(value.and_then(|value| serde_json::from_value(value.clone()).ok()));
     }
     output.shard?;
-    let text = std::fs::read(output.folder().with_file_name(SHARED_FILE)).ok()?;
+    let text = read(&output.folder().with_file_name(SHARED_FILE)).ok()?;
     Some(Some(serde_json::from_slice(&text).ok()?))
 }
 
@@ -183,7 +183,7 @@ fn share(output: &Output, decided: Placement) -> Result<Placement, CliError> {
     match linked {
         Ok(()) => Ok(decided),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            let text = std::fs::read(&path).map_err(cannot)?;
+            let text = read(&path).map_err(cannot)?;
             serde_json::from_slice(&text).map_err(|error| cannot(error.into()))
         }
         Err(error) => Err(cannot(error)),

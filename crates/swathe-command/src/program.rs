@@ -12,7 +12,7 @@ use swathe_run::kind::RunKind;
 use swathe_run::store::run_folder::FolderError;
 
 use crate::cli_error::{CliError, Code};
-use crate::{interrupt, settings, stderr, variables};
+use crate::{interrupt, settings, status, stderr, variables};
 
 /// A workload's command, as plain data. It is registered by one line in the list of programs.
 #[derive(Clone, Copy, Debug)]
@@ -179,6 +179,10 @@ pub fn help_or_fault(error: &clap::Error) -> Result<Code, CliError> {
         return Ok(Code::Solved);
     }
     let text = error.render().to_string();
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        status!("{}", text.trim_end());
+        return Ok(Code::Usage);
+    }
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     Err(CliError::usage(text.trim_end()))
 }

@@ -136,6 +136,7 @@ pub fn resolve(flags: &RunFlags, out: &Path, program: &Program) -> Result<RunSet
         resume: flags.resume,
         shard,
         command: command_line(),
+        settings: layers.unshown(program)?,
         gives_up: flags.give_up.clone(),
     };
     // Devices are opened last, because that is slow and all other settings should be checked first.
@@ -223,6 +224,23 @@ impl Found {
     }
 }
 
+/// The settings of a run that is being replayed, and its workload.
+static REPLAYED: Mutex<Option<(String, BTreeMap<String, Value>)>> = Mutex::new(None);
+
+/// Executes a command of a workload with the settings of a finished run in place of variables and
+/// settings files.
+pub fn replaying<T>(
+    workload: &str,
+    settings: BTreeMap<String, Value>,
+    command: impl FnOnce() -> T,
+) -> T {
+    let replayed = || REPLAYED.lock().unwrap_or_else(PoisonError::into_inner);
+    *replayed() = Some((workload.to_owned(), settings));
+    let ended = command();
+    *replayed() = None;
+    ended
+}
+
 /// Where settings are looked up: flags, variables and the settings file, in order of precedence; or
 /// the settings that a finished run recorded.
 pub struct Layers(Place);
@@ -238,6 +256,12 @@ impl Layers {
     /// # Errors
     /// If the file cannot be read or parsed, or has an unknown setting.
     pub fn read(config: Option<&Path>, program: &Program) -> Result<Layers, CliError> {
+        if let Some((workload, settings)) =
+            &*REPLAYED.lock().unwrap_or_else(PoisonError::into_inner)
+            && workload == program.kind.name
+        {
+            return Ok(Layers::recorded(settings));
+        }
         let path = config.map_or_else(|| PathBuf::from("swathe.toml"), Path::to_owned);
         let file = match regular_file::read_to_string(&path) {
             Ok(text) => Some((path.clone(), parse_config(&path, &text)?)),
@@ -253,6 +277,16 @@ impl Layers {
     /// The settings recorded in `run.json`. A value has the same meaning as in a flag.
     pub fn recorded(settings: &BTreeMap<String, Value>) -> Layers {
         Layers(Place::Recorded(settings.clone()))
+    }
+
+    /// The settings that variables and the settings file give.
+    fn unshown(&self, program: &Program) -> Result<BTreeMap<String, String>, CliError> {
+        let mut settings = BTreeMap::new();
+        for name in names(program) {
+            let found = self.find(&name, &None)?;
+            settings.extend(found.map(|found| (name, found.value)));
+        }
+        Ok(settings)
     }
 
     /// The text of a setting from the first layer that has it.

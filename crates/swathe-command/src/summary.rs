@@ -1,6 +1,6 @@
 //! Summaries: short texts about a run, for the end of a run and its report.
 
-use swathe::{Counts, DeviceUse, Report, WorkerFigures};
+use swathe::{Counts, DeviceUse, MemoryFigures, Report, WorkerFigures};
 use swathe_run::explain::advice::Turns;
 use swathe_run::explain::quantity::{bytes, percent};
 use swathe_run::kind::Apart;
@@ -66,11 +66,17 @@ pub fn figures(report: &Report) -> String {
             line += &format!(", held up most by {cause}");
         }
     }
-    line + &format!(
-        "; memory {} of {} at most",
-        bytes(report.memory.peak_bytes),
-        bytes(report.memory.budget_bytes)
-    )
+    line + "; " + &memory(&report.memory).join(", ")
+}
+
+/// What a run took of memory, and what it had reserved: `memory 62 MiB at most`, `reserved 700 MiB
+/// of 18 GiB`.
+pub fn memory(memory: &MemoryFigures) -> Vec<String> {
+    let resident = (memory.resident_peak_bytes > 0)
+        .then(|| format!("memory {} at most", bytes(memory.resident_peak_bytes)));
+    let reserved =
+        format!("reserved {} of {}", bytes(memory.peak_bytes), bytes(memory.budget_bytes));
+    resident.into_iter().chain([reserved]).collect()
 }
 
 /// The devices that solved problems: `2 threads and gpu:0`.

@@ -7,7 +7,7 @@
 //!
 //! Rows are decoded in batches of a few megabytes, based on the average row size of the row group.
 //! A row group that mixes long rows with many short ones can make a batch as large as the whole
-//! group. A null is an error of its item alone. The Parquet decoder checks page sizes, and trusts
+//! group, unless [`ListColumn::within`] sets a limit. A null is an error of its item alone. The Parquet decoder checks page sizes, and trusts
 //! sizes up to 2 GiB.
 //!
 //! ```
@@ -33,6 +33,7 @@
 mod error;
 mod guard;
 mod lists;
+mod row_lengths;
 mod rows;
 mod writer;
 
@@ -55,6 +56,7 @@ use swathe::array::Dtype;
 
 use crate::arrow_elements::dtype_of;
 use guard::guarded;
+use row_lengths::longest_row;
 
 /// Columns that name the items; the first one that exists is used.
 const NAME_COLUMNS: [&str; 2] = ["id", "name"];
@@ -77,6 +79,8 @@ pub struct ListColumn {
     shapes: Option<Root>,
     dtype: Dtype,
     n_rows: u64,
+    /// For each row group, how many of its rows may be decoded at once.
+    n_rows_at_once: Vec<u64>,
 }
 
 /// A top-level column of the file.
@@ -131,8 +135,57 @@ impl ListColumn {
             shapes: None,
             dtype,
             n_rows,
+            n_rows_at_once: vec![BATCH_ROWS_MAX; metadata.metadata().num_row_groups()],
             metadata,
         })
+    }
+
+    /// Decodes no more at once than takes `bytes_max`, however few bytes the file has: a row that
+    /// alone takes more is an error, before anything of it is decoded.
+    ///
+    /// # Errors
+    /// If there is such a row, or if the file cannot be read.
+    pub fn within(mut self, bytes_max: u64) -> Result<ListColumn, ListColumnError> {
+        /// The two levels of an entry while it is decoded.
+        const LEVEL_BYTES: u64 = 4;
+        /// Parquet has no narrower numbers.
+        const VALUE_BYTES_MIN: u64 = 4;
+        let entry_bytes = VALUE_BYTES_MIN.max(self.dtype.size_bytes() as u64) + LEVEL_BYTES;
+        let mut first_row = 0;
+        for (group, n_at_once) in
+            self.metadata.metadata().row_groups().iter().zip(&mut self.n_rows_at_once)
+        {
+            let n_rows = group.num_rows() as u64;
+            let mut chunks = group.columns().iter();
+            let chunk = chunks.find(|chunk| chunk.column_path().parts()[0] == self.column.name);
+            let n_entries = chunk.map_or(0, |chunk| chunk.num_values().unsigned_abs());
+            if let Some(chunk) = chunk
+                && n_entries.saturating_mul(entry_bytes) > bytes_max
+            {
+                // Each other row has an entry, even if it is empty.
+                let most = (0, n_entries.saturating_sub(n_rows.saturating_sub(1)));
+                let (row, n_elements) = match n_rows {
+                    1 => most,
+                    _ => guarded(|| {
+                        let file = regular_file::open(&self.path)?;
+                        Ok(longest_row(file, chunk, n_rows)?.unwrap_or(most))
+                    })?,
+                };
+                let row_bytes = n_elements.saturating_mul(entry_bytes);
+                if row_bytes > bytes_max {
+                    let row = first_row + row;
+                    return Err(ListColumnError::RowTooLarge {
+                        row,
+                        n_elements,
+                        row_bytes,
+                        bytes_max,
+                    });
+                }
+                *n_at_once = (bytes_max / row_bytes.max(1)).min(BATCH_ROWS_MAX);
+            }
+            first_row += n_rows;
+        }
+        Ok(self)
     }
 
     /// Reads the arrays' extents from the column of this name, which holds a list of u64 per row.
@@ -230,7 +283,9 @@ impl ListColumn {
                     .fold(0, u64::saturating_add);
                 let row_bytes =
                     (n_values / n_rows.max(1)).saturating_mul(self.dtype.size_bytes() as u64);
-                batch_rows = batch_rows.min(BATCH_BYTES / row_bytes.max(1));
+                batch_rows = batch_rows
+                    .min(BATCH_BYTES / row_bytes.max(1))
+                    .min(self.n_rows_at_once[group_idx]);
             }
             start = end;
         }

@@ -12,7 +12,7 @@ static ALLOCATOR: Counting = Counting;
 
 use proptest::prelude::*;
 use swathe::array::{Array, Dtype};
-use swathe_formats::list_column::{ListColumn, ListColumnWriter};
+use swathe_formats::list_column::{ListColumn, ListColumnError, ListColumnWriter};
 
 #[test]
 fn reading_and_surveying_hold_a_few_batches() {
@@ -83,4 +83,38 @@ proptest! {
         });
         prop_assert!(peak < 256 << 10, "{} bytes", peak);
     }
+}
+
+/// Files of a few hundred bytes whose rows are long runs of equal values.
+#[test]
+fn what_takes_more_than_the_limit_is_refused_before_it_is_decoded() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/list_column_files");
+    let refused = |name: &str, bytes_max: u64, row: u64, n_elements: u64| {
+        let path = folder.join(name);
+        let (column, peak) =
+            peak_bytes(|| ListColumn::open(&path, None).unwrap().within(bytes_max));
+        assert!(peak < 1 << 20, "{name}: {peak} bytes");
+        let Err(ListColumnError::RowTooLarge { row: found, n_elements: n, row_bytes, .. }) = column
+        else {
+            panic!("{name} is not refused");
+        };
+        assert_eq!((found, n, row_bytes), (row, n_elements, 8 * n_elements), "{name}");
+    };
+    refused("zeros.parquet", 64 << 20, 0, 200_000_000);
+    for name in ["long.parquet", "long2.parquet"] {
+        refused(name, 4 << 20, 700, 1_000_000);
+        // One row at a time fits, however many rows the group has.
+        let column = ListColumn::open(&folder.join(name), None).unwrap().within(9 << 20).unwrap();
+        let (lengths, peak) = peak_bytes(|| {
+            let mut lengths = Vec::new();
+            column.survey(&mut |item| lengths.push(item.shape.map(|shape| shape[0]).ok())).unwrap();
+            lengths
+        });
+        assert!(peak < 18 << 20, "{name}: {peak} bytes");
+        let expected = (0..700).map(|k| k % 5).chain([1_000_000]).chain((0..500).map(|k| k % 3));
+        let expected: Vec<_> = expected.map(Some).chain([None, Some(1)]).collect();
+        assert_eq!(lengths, expected, "{name}");
+    }
+    // What is far below the limit is not looked at.
+    ListColumn::open(&folder.join("floats.parquet"), None).unwrap().within(1 << 10).unwrap();
 }

@@ -116,11 +116,13 @@ fn open_devices(text: &str, budget: &Budget) -> PyResult<(Vec<Device>, Routing)>
         None => return Err(bad()),
     };
     let found = find_gpus(budget.faults());
+    let n_found = found.usable.len();
+    let missing = wanted.iter().flatten().find(|&&number| number >= n_found);
     let is_wanted = |number: usize| wanted.as_ref().is_none_or(|wanted| wanted.contains(&number));
     let usable = found.usable.into_iter().enumerate();
     let devices: Vec<Device> =
         usable.filter(|&(number, _)| is_wanted(number)).map(|(_, gpu)| Device::Gpu(gpu)).collect();
-    match devices.is_empty() {
+    match devices.is_empty() || missing.is_some() {
         true => Err(PyValueError::new_err(format!(
             "device is '{text}', and there is no such graphics processor; `swathe devices` says what was found"
         ))),

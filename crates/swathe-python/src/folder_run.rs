@@ -93,6 +93,7 @@ impl FolderRun {
             resume: self.resume,
             shard: self.shard.map(|shard| (shard.number, shard.n_shards)),
             command: self.call,
+            settings: BTreeMap::new(),
             gives_up: self.gives_up,
         };
         let told = Arc::new(Mutex::new((Interrupt::new(), progress)));
@@ -150,6 +151,12 @@ fn folder_error(error: FolderError) -> PyErr {
         FolderError::Write { .. } | FolderError::Read { .. } | FolderError::Vanished { .. } => {
             PyOSError::new_err(text)
         }
+        FolderError::Foreign { .. } => PyValueError::new_err(format!(
+            "{text}; put the files of this run back, or begin anew in another folder"
+        )),
+        FolderError::NoId { .. } => PyValueError::new_err(format!(
+            "{text}; swathe.open_run reads it, and a new run takes another folder"
+        )),
         _ => PyValueError::new_err(text),
     }
 }

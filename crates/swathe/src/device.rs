@@ -1,6 +1,7 @@
 //! Devices: where batches run.
 
 use std::fmt;
+use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -282,19 +283,54 @@ const MEMORY_ASSUMED_BYTES: u64 = 2 << 30;
 fn memory_available_bytes() -> u64 {
     let read = |path: &str| std::fs::read_to_string(path).ok();
     let meminfo = read("/proc/meminfo").and_then(|text| available_of_meminfo(&text));
-    let number = |path: &str| read(path).and_then(|text| text.trim().parse::<u64>().ok());
-    let group = number("/sys/fs/cgroup/memory.max")
-        .zip(number("/sys/fs/cgroup/memory.current"))
-        .or_else(|| {
-            number("/sys/fs/cgroup/memory/memory.limit_in_bytes")
-                .zip(number("/sys/fs/cgroup/memory/memory.usage_in_bytes"))
-        })
-        .map(|(limit, used)| limit.saturating_sub(used));
+    let group = read("/proc/self/cgroup")
+        .and_then(|groups| free_of_groups(&groups, Path::new("/sys/fs/cgroup")));
     let space = read("/proc/self/limits")
         .zip(read("/proc/self/statm"))
         .and_then(|(limits, statm)| free_of_address_space(&limits, &statm));
     let known = [meminfo, group, space].into_iter().flatten().min();
     known.unwrap_or(MEMORY_ASSUMED_BYTES)
+}
+
+/// What the control groups of a process leave it: the least of its own group and of all groups
+/// around it. `groups` is the text of `/proc/self/cgroup`, `mounted` the folder of the groups.
+fn free_of_groups(groups: &str, mounted: &Path) -> Option<u64> {
+    /// The files of a group in versions 2 and 1, and the line of `memory.stat` with the memory of
+    /// files that the system takes back when memory is short.
+    const FILES: [[&str; 3]; 2] = [
+        ["memory.max", "memory.current", "inactive_file "],
+        ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "],
+    ];
+    let free = |group: &Path, [limit, used, cached]: [&str; 3]| -> Option<u64> {
+        let read = |name: &str| std::fs::read_to_string(group.join(name)).ok();
+        // In version 2 a group without a limit has the word max in its place.
+        let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
+        let (limit, used) = number(limit).zip(number(used))?;
+        let stat = read("memory.stat").unwrap_or_default();
+        let cached = stat.lines().find_map(|line| line.strip_prefix(cached)?.trim().parse().ok());
+        Some(limit.saturating_sub(used.saturating_sub(cached.unwrap_or(0))))
+    };
+    let of_line = |line: &str| -> Option<u64> {
+        let (_, line) = line.split_once(':')?;
+        let (controllers, path) = line.split_once(':')?;
+        // Where a file system has both versions, that of version 2 is in a folder of its own.
+        let roots = match controllers {
+            "" => vec![(mounted.to_owned(), FILES[0]), (mounted.join("unified"), FILES[0])],
+            _ if controllers.split(',').any(|name| name == "memory") => {
+                vec![(mounted.join("memory"), FILES[1])]
+            }
+            _ => return None,
+        };
+        // A path that leads out of a container's own groups begins with `..`.
+        let names = Path::new(path).components();
+        let names = names.filter(|name| matches!(name, Component::Normal(_)));
+        let path: PathBuf = names.collect();
+        let levels = roots.iter().flat_map(|(root, files)| {
+            path.ancestors().filter_map(move |level| free(&root.join(level), *files))
+        });
+        levels.min()
+    };
+    groups.lines().filter_map(of_line).min()
 }
 
 /// Half of what is left of a limited address space: the other half is for thread stacks, allocators
@@ -323,6 +359,49 @@ mod tests {
         let text = "MemTotal:       24576000 kB\nMemAvailable:   12345678 kB\nBuffers: 1 kB\n";
         assert_eq!(available_of_meminfo(text), Some(12345678 * 1024));
         assert_eq!(available_of_meminfo("MemTotal: 1 kB\n"), None);
+    }
+
+    #[test]
+    fn the_tightest_group_on_the_path_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let group = |path: &str, files: &[(&str, &str)]| {
+            let group = root.join(path);
+            std::fs::create_dir_all(&group).unwrap();
+            for (name, text) in files {
+                std::fs::write(group.join(name), text).unwrap();
+            }
+        };
+        let limited = |path: &str, limit: &str, used: &str| {
+            group(path, &[("memory.max", limit), ("memory.current", used)]);
+        };
+        assert_eq!(free_of_groups("0::/\n", root), None);
+        // The root of version 2 has neither file; a group without a limit has a word.
+        limited("user.slice", "8000\n", "1000\n");
+        limited("user.slice/job", "max\n", "500\n");
+        limited("user.slice/job/step", "9000\n", "400\n");
+        limited("user.slice/other", "10\n", "10\n");
+        assert_eq!(free_of_groups("0::/user.slice/job/step\n", root), Some(7000));
+        limited("user.slice/job", "900\n", "500\n");
+        assert_eq!(free_of_groups("0::/user.slice/job/step\n", root), Some(400));
+        // Memory of files is taken back before the limit is reached.
+        group("user.slice/job", &[("memory.stat", "anon 100\ninactive_file 350\nslab 9\n")]);
+        assert_eq!(free_of_groups("0::/user.slice/job/step\n", root), Some(750));
+        // A container's own group is mounted in place of the root, and is not below its own path.
+        limited("", "600\n", "50\n");
+        assert_eq!(free_of_groups("0::/docker/3f\n", root), Some(550));
+        assert_eq!(free_of_groups("0::/../../user.slice\n", root), Some(550));
+        // Version 1, with and without a controller beside it, next to version 2.
+        let of_v1 = |path: &str, limit: &str, used: &str| {
+            group(path, &[("memory.limit_in_bytes", limit), ("memory.usage_in_bytes", used)]);
+        };
+        of_v1("memory", "9223372036854771712\n", "4000\n");
+        of_v1("memory/slurm", "300\n", "100\n");
+        of_v1("memory/slurm/job_7", "9223372036854771712\n", "80\n");
+        let lines = "12:cpu,cpuacct:/\n7:memory:/slurm/job_7\n1:name=systemd:/x\n0::/\n";
+        assert_eq!(free_of_groups(lines, root), Some(200));
+        group("memory/slurm", &[("memory.stat", "total_inactive_file 60\n")]);
+        assert_eq!(free_of_groups("7:hugetlb,memory:/slurm/job_7\n", root), Some(260));
     }
 
     #[test]

@@ -63,6 +63,8 @@ impl Report {
             memory.peak_bytes = part.memory.peak_bytes;
             memory.budget_bytes = part.memory.budget_bytes;
         }
+        memory.resident_peak_bytes =
+            memory.resident_peak_bytes.max(part.memory.resident_peak_bytes);
         memory.n_reservations += part.memory.n_reservations;
         memory.n_refusals += part.memory.n_refusals;
         memory.pool.n_taken += part.memory.pool.n_taken;

@@ -90,6 +90,7 @@ mod placement;
 mod plan;
 mod pool;
 mod report;
+mod resident;
 pub mod route;
 mod run;
 pub mod seed;

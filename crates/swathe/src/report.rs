@@ -362,6 +362,10 @@ pub struct Sample {
     pub n_waiting: u64,
     /// Memory reserved from the budget.
     pub used_bytes: u64,
+    /// Resident memory of the process; 0 if the system does not report it, and in reports of
+    /// earlier versions.
+    #[serde(default)]
+    pub resident_bytes: u64,
 }
 
 /// What a worker is doing right now.
@@ -426,6 +430,10 @@ pub struct MemoryFigures {
     pub budget_bytes: u64,
     /// The most bytes reserved at once.
     pub peak_bytes: u64,
+    /// The most resident memory of the process during the run; 0 if the system does not report it,
+    /// and in reports of earlier versions.
+    #[serde(default)]
+    pub resident_peak_bytes: u64,
     /// Reservations granted.
     pub n_reservations: u64,
     /// Reservations refused.

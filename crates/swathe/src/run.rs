@@ -50,6 +50,7 @@ use crate::report::{
     EndCause, Event, MemoryFigures, Mismatch, Report, Sample, Setback, SetbackCause, WorkerFigures,
     WorkerNow,
 };
+use crate::resident::Resident;
 use crate::{
     Costs, DeviceId, DeviceKind, FaultPoint, Finish, GpuLane, Limits, Need, Outcome, OwnedWorkload,
     Plan, Planned, Remedy, Routing, Settings, Size, Source, Stop, Workload, plan,
@@ -135,6 +136,7 @@ pub(crate) fn run_until<F: Finish>(
         "answers of {name} cannot be verified: the workload does not compare them"
     );
     let started = Instant::now();
+    let resident = Resident::now();
     let n_cpu_workers =
         (settings.n_threads.max(1) + settings.n_prefetch).min(source.n_problems().max(1));
     let gpu_pool = GpuPool::new(settings);
@@ -185,6 +187,8 @@ pub(crate) fn run_until<F: Finish>(
     // Measured before the threads are joined: from here on no thread waits for a message.
     let wall_ms = ms(started.elapsed());
     let samples = lock(&shared.samples).finish(shared.now(wall_ms));
+    let sampled = samples.iter().map(|sample| sample.resident_bytes);
+    let resident_peak_bytes = resident.peak_since(sampled);
     drop(over);
     if let Some(watchdog) = watchdog {
         watchdog.thread().unpark();
@@ -218,6 +222,7 @@ pub(crate) fn run_until<F: Finish>(
         memory: MemoryFigures {
             budget_bytes: settings.memory.cap_bytes(),
             peak_bytes: settings.memory.peak_bytes(),
+            resident_peak_bytes,
             n_reservations,
             n_refusals,
             pool: settings.memory.pool_figures(),
@@ -518,6 +523,7 @@ impl<F: Finish> Shared<F> {
             n_in_flight,
             n_waiting,
             used_bytes: self.settings.memory.used_bytes(),
+            resident_bytes: Resident::now().bytes,
         }
     }
 

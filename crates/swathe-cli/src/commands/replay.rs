@@ -1,14 +1,18 @@
 //! `swathe replay`: solves one problem of a run alone and compares the answer with the recorded
 //! one.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde_json::Value;
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::program::{Program, programs};
+use swathe_command::settings::replaying;
 use swathe_command::{status, stdout};
 use swathe_run::explain::comparison::{TableChanges, same_problems};
 use swathe_run::explain::quantity::{bytes, time};
 use swathe_run::store::reported_run::ReportedRun;
+use swathe_run::store::run_folder::RunJson;
 use swathe_run::store::timing_table::{TimedProblem, find_problem};
 
 use crate::flags::ReplayFlags;
@@ -33,12 +37,24 @@ pub(crate) fn replay(flags: &ReplayFlags) -> Result<Code, CliError> {
         Some(out) => out.clone(),
         None => folder.path().join("replay"),
     };
-    let words = words(&recorded.file.command, program, &id, &out)?;
+    let settings = settings(&recorded.run, program);
+    // The report of a merged run shows the merge.
+    let command = recorded.run.made.as_ref().map_or(&recorded.file.command, |made| &made.command);
+    if !command.starts_with("swathe ") {
+        return Err(CliError::usage(format!("the run was made by {command}, not by the command"))
+            .hint("call the function again with this problem alone"));
+    }
+    let words = words(command, program, settings.as_ref(), &id, &out)?;
     status!("problem {row} of the run is {id:?}");
     for (name, value) in &recorded.run.identity.settings {
         status!("  {name}: {value}");
     }
-    let code = crate::type_in_quietly(words).map_err(|error| {
+    let again = || crate::type_in_quietly(words);
+    let code = match settings {
+        Some(settings) => replaying(workload, settings, again),
+        None => again(),
+    };
+    let code = code.map_err(|error| {
         error.hint("replay where the run was made, with its inputs in their places")
     })?;
     if code == Code::Interrupted {
@@ -46,7 +62,7 @@ pub(crate) fn replay(flags: &ReplayFlags) -> Result<Code, CliError> {
     }
     let again = ReportedRun::read(&out).map_err(|error| CliError::usage(error.to_string()))?;
     stdout::line(format_args!(
-        "{id}: {} alone, {} in the run; {} of memory",
+        "{id}: {} alone, {} in the run; {} reserved",
         time(again.file.report.wall_ms),
         time(ms),
         bytes(again.file.report.memory.peak_bytes)
@@ -82,22 +98,53 @@ fn tell(changes: &TableChanges) -> Result<Code, CliError> {
     Ok(Code::Mismatch)
 }
 
+/// Options with a value that do not apply to a single problem.
+const DROPPED: [&str; 11] = [
+    "out",
+    "shard",
+    "flame",
+    "progress",
+    "submission",
+    "save-programs",
+    "layout",
+    "extend",
+    "limit",
+    "verify",
+    "config",
+];
+
+/// The settings of the run that its command does not show, or not as they were resolved: those from
+/// variables and the settings file, and those on which its answers depend (`--epsilon auto` would
+/// choose by one pair). Earlier versions did not record the first; then there are none, and those in
+/// force now are used.
+fn settings(run: &RunJson, program: &Program) -> Option<BTreeMap<String, Value>> {
+    let unshown = run.made.as_ref()?.settings.as_ref()?;
+    let unshown = unshown.iter().map(|(name, text)| (name.clone(), Value::from(text.as_str())));
+    let mut settings: BTreeMap<String, Value> = unshown.collect();
+    settings.retain(|name, _| !DROPPED.contains(&name.as_str()));
+    for &name in program.settings {
+        settings.extend(run.identity.settings.get(name).map(|its| (name.to_owned(), its.clone())));
+    }
+    Some(settings)
+}
+
+/// Whether an option has a value and is one of these settings.
+fn is_resolved(program: &Program, settings: &BTreeMap<String, Value>, name: &str) -> bool {
+    let command = (program.command)();
+    let mut arguments = command.get_arguments();
+    program.settings.contains(&name)
+        && settings.contains_key(name)
+        && arguments.any(|its| its.get_long() == Some(name) && its.get_action().takes_values())
+}
+
 /// The run's command line, limited to this problem and writing to another folder.
-fn words(command: &str, program: &Program, id: &str, out: &Path) -> Result<Vec<String>, CliError> {
-    /// Flags with a value that do not apply to a single problem.
-    const DROPPED: [&str; 11] = [
-        "--out",
-        "-o",
-        "--shard",
-        "--flame",
-        "--progress",
-        "--submission",
-        "--save-programs",
-        "--layout",
-        "--extend",
-        "--limit",
-        "--verify",
-    ];
+fn words(
+    command: &str,
+    program: &Program,
+    settings: Option<&BTreeMap<String, Value>>,
+    id: &str,
+    out: &Path,
+) -> Result<Vec<String>, CliError> {
     let typed = split(command).ok_or_else(|| {
         CliError::usage(format!("the run's command cannot be understood: {command}"))
     })?;
@@ -105,7 +152,9 @@ fn words(command: &str, program: &Program, id: &str, out: &Path) -> Result<Vec<S
     let mut typed = typed.into_iter().peekable();
     while let Some(word) = typed.next() {
         let name = word.split('=').next().unwrap_or_default();
-        if DROPPED.contains(&name) {
+        let long = name.strip_prefix("--").unwrap_or_default();
+        let is_resolved = settings.is_some_and(|its| is_resolved(program, its, long));
+        if is_resolved || name == "-o" || DROPPED.contains(&long) {
             if !word.contains('=') {
                 typed.next();
             }

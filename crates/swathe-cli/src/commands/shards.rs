@@ -6,11 +6,20 @@ use std::time::Duration;
 use serde_json::json;
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::{status, stdout};
+use swathe_run::store::run_folder::{RunJson, RunState};
 use swathe_run::store::shard_status::{ShardState, ShardStatus, shard_statuses};
 
 use crate::flags::ShardsFlags;
 
 pub(crate) fn shards(flags: &ShardsFlags) -> Result<Code, CliError> {
+    let is_cut = flags.run.join("shards").exists();
+    if !is_cut && RunJson::read(&flags.run).is_ok_and(|run| run.state == RunState::Complete) {
+        if flags.json {
+            stdout::line("[]")?;
+        }
+        status!("the run in {} is finished, and is not cut into shards", flags.run.display());
+        return Ok(Code::Solved);
+    }
     let shards = shard_statuses(&flags.run)?;
     if flags.json {
         stdout::line(format_args!("{:#}", json!(shards)))?;
@@ -83,7 +92,9 @@ fn verdict(run: &Path, shards: &[ShardStatus]) -> String {
     let counted: Vec<String> = counted.collect();
     let n_committed: u64 = shards.iter().map(|shard| shard.n_committed).sum();
     let n_problems: u64 = shards.iter().map(|shard| shard.n_problems).sum();
+    let is_merged = RunJson::read(run).is_ok_and(|run| run.state == RunState::Complete);
     let next = match are_finished(shards) {
+        true if is_merged => "; the run is finished: they are merged".to_owned(),
         true => format!("; put them together with swathe merge {}", run.display()),
         false => String::new(),
     };

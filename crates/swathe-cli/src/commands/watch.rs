@@ -17,7 +17,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs as _};
 use std::path::Path;
 use std::time::Duration;
 
-use swathe_run::store::run_folder::{FolderError, RunJson};
+use swathe_run::store::run_folder::{FolderError, RunJson, committed};
 
 use crate::flags::WatchFlags;
 use access::Access;
@@ -89,7 +89,13 @@ fn check_run(run: &Path) -> Result<(), CliError> {
         return Err(CliError::usage(complaint).hint("watch the folder that was given to --out"));
     }
     match RunJson::read(run) {
-        Ok(_) => Ok(()),
+        // Without counts of what is committed, a damaged run can still be watched.
+        Ok(run_json) => match committed(run, run_json.run_id.as_deref()) {
+            Err(error @ (FolderError::Foreign { .. } | FolderError::Read { .. })) => {
+                Err(error.into())
+            }
+            _ => Ok(()),
+        },
         Err(error @ FolderError::NoRun { .. }) => match shards(run).as_slice() {
             [] => Err(error.into()),
             shards => {

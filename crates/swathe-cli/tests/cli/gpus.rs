@@ -116,7 +116,7 @@ fn what_has_no_kernels_runs_on_the_cpu_and_says_so() {
 }
 
 #[test]
-fn without_a_device_the_cpu_runs_and_one_line_says_why() {
+fn without_a_device_the_cpu_runs_unless_a_device_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     bytes(folder);
@@ -135,22 +135,23 @@ fn without_a_device_the_cpu_runs_and_one_line_says_why() {
             return;
         }
         let out = format!("run{k}");
-        let line = format!("{line} --out {out} --device gpu");
-        let ended = with(folder, &variables, &line).expect(0);
+        for device in ["gpu", "gpu:7"] {
+            let line = format!("{line} --out {out} --device {device}");
+            let ended = with(folder, &variables, &line).expect(2);
+            let told = "error: --device asks for a graphics processor: ";
+            assert!(ended.stderr.starts_with(told), "{}", ended.stderr);
+            assert!(ended.stderr.contains(why), "{}", ended.stderr);
+            assert!(!folder.join(&out).exists());
+        }
+        let ended = with(folder, &variables, &format!("{line} --out {out}")).expect(0);
         let lines: Vec<&str> = ended.stderr.lines().collect();
-        assert_eq!(lines.len(), 1 + cpu.stderr.lines().count(), "{}", ended.stderr);
-        assert!(
-            lines[0].starts_with("no graphics processor, all runs on the CPU: "),
-            "{}",
-            lines[0]
-        );
-        assert!(lines[0].contains(why), "{}", lines[0]);
+        // A user who has no device and did not ask for one gets no message about it.
+        let is_told = why != "a software device";
+        let n_lines = usize::from(is_told) + cpu.stderr.lines().count();
+        assert_eq!(lines.len(), n_lines, "{}", ended.stderr);
+        let told = lines[0].starts_with("no graphics processor, all runs on the CPU: ");
+        assert_eq!((told, lines[0].contains(why)), (is_told, is_told), "{}", lines[0]);
         assert_eq!(result_hash(&folder.join("cpu")), result_hash(&folder.join(&out)));
-    }
-    // A user who did not request a device and has none gets no message about it.
-    if has_gpu(folder) {
-        let ended = swathe(folder, &format!("{line} --out quiet")).expect(0);
-        assert!(!ended.stderr.contains("graphics"), "{}", ended.stderr);
     }
 }
 
@@ -170,6 +171,8 @@ fn a_device_that_is_not_there_is_bad_usage() {
         ended.stderr
     );
     assert!(!folder.join("run").exists());
+    let ended = with(folder, &[SOFTWARE], line).expect(2);
+    assert!(ended.stderr.contains("gpu:7, but there is only gpu:0"), "{}", ended.stderr);
     let ended = with(folder, &[SOFTWARE, ("SWATHE_GPUS", "none")], line).expect(2);
     assert!(ended.stderr.contains("SWATHE_GPUS is 'none'"), "{}", ended.stderr);
 }

@@ -72,6 +72,10 @@ fn into_folder(cap_mib: usize, flags: &str) -> u64 {
     let counted_mib = report["report"]["memory"]["peak_bytes"].as_u64().unwrap() >> 20;
     assert!(counted_mib <= cap_mib as u64, "{counted_mib} MiB counted");
     assert!(counted_mib >= cap_mib as u64 / 3, "{counted_mib} MiB counted");
+    let resident = report["report"]["memory"]["resident_peak_bytes"].as_u64().unwrap();
+    // The merge, which is no part of the report's time, may take more.
+    assert!(resident <= peak_bytes + (1 << 20), "{resident} of {peak_bytes} resident");
+    assert!(resident >= peak_bytes / 2, "{resident} of {peak_bytes} resident");
     peak_bytes >> 20
 }
 
@@ -347,4 +351,28 @@ fn programs_that_do_not_fit_are_refused() {
     assert!(ended.stderr.contains("4000 programs alone take"), "{}", ended.stderr);
     assert!(ended.stderr.contains("hint: give --memory"), "{}", ended.stderr);
     assert!(!folder.path().join("run").exists());
+}
+
+/// 598 bytes that pyarrow wrote: one list of 200 million zeros.
+#[test]
+fn a_long_row_of_equal_values_is_refused_and_not_decoded() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = "../swathe-formats/tests/list_column_files/zeros.parquet";
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    std::fs::copy(file, folder.path().join("zeros.parquet")).unwrap();
+    for line in ["map sqrt zeros.parquet", "xor zeros.parquet --with zeros.parquet"] {
+        let line = format!("array {line} --memory 64MiB --out run");
+        let (ended, peak_bytes) = peak_bytes(folder.path(), &line);
+        let ended = ended.expect(2);
+        let told = "row 0 has 200000000 elements, which take 1526 MiB to decode, and there are 64";
+        assert!(ended.stderr.contains(told), "{}", ended.stderr);
+        assert!(ended.stderr.contains("hint: give --memory 3052MiB or more"), "{}", ended.stderr);
+        assert!(peak_bytes >> 20 <= 64, "{} MiB in the process", peak_bytes >> 20);
+    }
+    let line = "ot zeros.parquet --memory 64MiB --out run";
+    let (ended, peak_bytes) = peak_bytes(folder.path(), line);
+    let ended = ended.expect(2);
+    let told = "zeros.parquet takes 763 MiB or more, and there are 64 MiB\nhint: give --memory";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    assert!(peak_bytes >> 20 <= 64, "{} MiB in the process", peak_bytes >> 20);
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::program::{Ended, command, many_floats, save, swathe};
 
 /// Kills a program that blocks on its input, because it would block for ever.
-fn ended_in_time(folder: &Path, line: &str) -> Ended {
+pub(crate) fn ended_in_time(folder: &Path, line: &str) -> Ended {
     let mut child = command(folder, line).spawn().unwrap();
     let started = Instant::now();
     while child.try_wait().unwrap().is_none() {
@@ -64,6 +64,63 @@ fn fifos_and_devices_are_refused_by_name() {
     let failures = crate::program::failures(&folder.path().join("frames"));
     assert_eq!(failures.len(), 1);
     assert!(failures[0].3.contains("a FIFO, not a regular file"), "{failures:?}");
+}
+
+/// The files of a run folder, on every road that reads them.
+#[test]
+fn a_run_folder_of_fifos_or_of_gigabytes_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    many_floats(folder);
+    let line = "array map sqrt in.npz --out run";
+    swathe(folder, line).expect(0);
+    swathe(folder, "array map sqrt in.npz --out cut --shard 1/1").expect(0);
+    let (resume, cut) = (format!("{line} --resume"), "cut/shards/1-of-1");
+    for (file, roads) in [
+        (
+            "run/run.json",
+            vec![
+                "report run",
+                "report run --text",
+                "report run --check",
+                "watch run",
+                "replay run 3",
+                "merge run",
+                resume.as_str(),
+            ],
+        ),
+        ("run/manifest.jsonl", vec!["report run --check", "watch run", &resume]),
+        ("run/run.lock", vec![&resume]),
+        ("run/report.json", vec!["report run --text", "report run --check", "replay run 3"]),
+        (&format!("{cut}/run.json"), vec!["merge cut", "shards cut", "report cut --check"]),
+        (&format!("{cut}/manifest.jsonl"), vec!["merge cut", "shards cut", "report cut --check"]),
+        (&format!("{cut}/report.json"), vec!["merge cut"]),
+        ("cut/run.lock", vec!["merge cut"]),
+    ] {
+        let path = folder.join(file);
+        let kept = fs::read(&path).unwrap_or_default();
+        for (what, is_fifo) in [("it is a FIFO", true), ("it has 3221225472 bytes", false)] {
+            let _ = fs::remove_file(&path);
+            match is_fifo {
+                true => {
+                    let made = Command::new("mkfifo").arg(&path).status();
+                    assert!(made.unwrap().success());
+                }
+                false => fs::File::create(&path).unwrap().set_len(3 << 30).unwrap(),
+            }
+            for road in &roads {
+                let since = Instant::now();
+                let ended = ended_in_time(folder, road);
+                assert!([2, 3, 4].contains(&ended.code), "{road}: {}", ended.stderr);
+                let told = format!("{file}: {what}");
+                assert!(ended.stderr.contains(&told), "{file}: {road}: {}", ended.stderr);
+                assert!(since.elapsed() < Duration::from_secs(10), "{road}");
+            }
+        }
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, kept).unwrap();
+    }
+    swathe(folder, &resume).expect(0);
 }
 
 #[test]

@@ -1,13 +1,16 @@
 //! Outputs that cannot be written, or that were changed afterwards.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use swathe_ot::{Shape, synth};
+use swathe_run::store::run_folder::Checksum;
 
+use crate::odd_files::ended_in_time;
 use crate::ot_frames::save_npy;
 use crate::program::{
-    Ended, Random, announced, command, in_folder, many_floats, result_hash, save, swathe,
+    Ended, Random, announced, command, in_folder, json, many_floats, result_hash, save, swathe,
 };
 
 #[test]
@@ -332,7 +335,7 @@ fn links_in_a_run_folder_lead_nowhere() {
 }
 
 /// Flips one bit of a file.
-fn flip(path: &std::path::Path) {
+fn flip(path: &Path) {
     let mut bytes = fs::read(path).unwrap();
     let at = bytes.len() / 3;
     bytes[at] ^= 1;
@@ -444,4 +447,155 @@ fn what_a_killed_process_left_is_removed_and_what_another_writes_is_not() {
     }
     swathe(folder.path(), "merge run").expect(0);
     assert!(!dead.exists() && live.exists());
+}
+
+/// Puts files of one folder in place of those of another.
+fn replace(from: &Path, to: &Path, names: &[&str]) {
+    for name in names {
+        let (from, to) = (from.join(name), to.join(name));
+        match from.is_dir() {
+            true => {
+                fs::remove_dir_all(&to).unwrap();
+                fs::create_dir(&to).unwrap();
+                for entry in fs::read_dir(&from).unwrap() {
+                    let entry = entry.unwrap();
+                    fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+                }
+            }
+            false => drop(fs::copy(&from, &to).unwrap()),
+        }
+    }
+}
+
+/// The checksums of another run's parts and manifest are valid: only the run's id tells them apart.
+#[test]
+fn parts_and_manifests_of_another_run_are_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    many_floats(folder);
+    let line = |op: &str, out: &str| format!("array map {op} in.npz --memory 1MiB --out {out}");
+    for op in ["sqrt", "exp"] {
+        swathe(folder, &line(op, op)).expect(0);
+        for k in 1..=3 {
+            let line = line(op, &format!("{op}_cut"));
+            swathe(folder, &format!("{line} --shard {k}/3")).expect(0);
+        }
+    }
+    swathe(folder, "merge sqrt_cut").expect(0);
+    let resume = format!("{} --resume", line("sqrt", "sqrt"));
+    let shard = "sqrt_cut/shards/2-of-3";
+    for (run, other, roads) in [
+        ("sqrt", "exp", vec![(resume.as_str(), 2), ("report sqrt --check", 3), ("watch sqrt", 2)]),
+        (
+            shard,
+            "exp_cut/shards/2-of-3",
+            vec![
+                ("merge sqrt_cut", 2),
+                ("shards sqrt_cut", 2),
+                ("report sqrt_cut --check", 3),
+                ("watch sqrt_cut/shards/2-of-3", 2),
+            ],
+        ),
+    ] {
+        let (own, other) = (folder.join(run), folder.join(other));
+        let kept = folder.join("kept");
+        fs::create_dir_all(kept.join("parts")).unwrap();
+        let both: &[&str] = &["parts", "manifest.jsonl"];
+        replace(&own, &kept, both);
+        for names in [both, &["manifest.jsonl"]] {
+            replace(&other, &own, names);
+            for &(road, code) in &roads {
+                let ended = ended_in_time(folder, road).expect(code);
+                let told =
+                    format!("{run}/manifest.jsonl is of another run: line 1: it was written");
+                assert!(ended.stderr.contains(&told), "{road}: {}", ended.stderr);
+            }
+            replace(&kept, &own, both);
+        }
+    }
+    // A manifest that is made again takes no part of another run.
+    replace(&folder.join("exp"), &folder.join("sqrt"), &["parts"]);
+    fs::remove_file(folder.join("sqrt/manifest.jsonl")).unwrap();
+    let ended = swathe(folder, &resume).expect(2);
+    let told = "sqrt/parts/000000.outcomes.parquet is of another run: it was written by run ";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    assert!(ended.stderr.contains("hint: put the files of this run back"), "{}", ended.stderr);
+    // Nor does a merge whose manifest was written for them.
+    let id = json(&folder.join(shard).join("run.json"))["run_id"].as_str().unwrap().to_owned();
+    replace(&folder.join("exp_cut/shards/2-of-3"), &folder.join(shard), &["parts"]);
+    let forged = rewritten(&folder.join("exp_cut/shards/2-of-3/manifest.jsonl"), Some(&id));
+    fs::write(folder.join(shard).join("manifest.jsonl"), forged).unwrap();
+    let ended = swathe(folder, "merge sqrt_cut").expect(2);
+    let told = format!("{shard}/parts/000000.outcomes.parquet is of another run");
+    assert!(ended.stderr.contains(&told), "{}", ended.stderr);
+}
+
+/// The lines of a manifest of an earlier version, without checksums, for these parts as they are.
+fn rewritten(manifest: &Path, run_id: Option<&str>) -> String {
+    let parts = manifest.with_file_name("parts");
+    let seal = |name: &str| serde_json::json!(Checksum::of(&parts.join(name)).unwrap());
+    let text = fs::read_to_string(manifest).unwrap();
+    let lines = text.lines().map(|line| {
+        let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let members = line.as_object_mut().unwrap();
+        for name in ["sequence", "checksum", "run"] {
+            members.remove(name);
+        }
+        members.extend(run_id.map(|id| ("run".to_owned(), id.into())));
+        let part = members["part"].as_str().unwrap().to_owned();
+        members["rows"] = seal(&part);
+        members["outcomes"] = seal(&part.replace(".parquet", ".outcomes.parquet"));
+        line.to_string() + "\n"
+    });
+    lines.collect()
+}
+
+/// Makes a run folder what earlier versions wrote: no id in `run.json`, the manifest and the parts.
+fn without_id(run: &Path) {
+    for entry in fs::read_dir(run.join("parts")).unwrap() {
+        let path = entry.unwrap().path();
+        let batches = crate::program::table(&path);
+        let schema = batches[0].schema().as_ref().clone().with_metadata(Default::default());
+        let file = fs::File::create(&path).unwrap();
+        let mut writer =
+            parquet::arrow::ArrowWriter::try_new(file, schema.clone().into(), None).unwrap();
+        for batch in batches {
+            writer.write(&batch.with_schema(schema.clone().into()).unwrap()).unwrap();
+        }
+        writer.close().unwrap();
+    }
+    let manifest = run.join("manifest.jsonl");
+    fs::write(&manifest, rewritten(&manifest, None)).unwrap();
+    let mut run_json = json(&run.join("run.json"));
+    assert!(run_json.as_object_mut().unwrap().remove("run_id").is_some());
+    fs::write(run.join("run.json"), run_json.to_string()).unwrap();
+}
+
+#[test]
+fn folders_of_earlier_versions_are_read_and_merged_and_not_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    many_floats(folder);
+    let line = "array map sqrt in.npz --memory 1MiB --out";
+    swathe(folder, &format!("{line} run")).expect(0);
+    for k in 1..=2 {
+        swathe(folder, &format!("{line} cut --shard {k}/2")).expect(0);
+        without_id(&folder.join(format!("cut/shards/{k}-of-2")));
+    }
+    let hash = result_hash(&folder.join("run"));
+    without_id(&folder.join("run"));
+    swathe(folder, "report run --check").expect(0);
+    swathe(folder, "report run --text").expect(0);
+    swathe(folder, "shards cut").expect(0);
+    swathe(folder, "merge cut").expect(0);
+    assert_eq!(result_hash(&folder.join("cut")), hash);
+    swathe(folder, "report cut --check").expect(0);
+    let ended = swathe(folder, &format!("{line} run --resume")).expect(2);
+    assert!(ended.stderr.contains("run was written by an earlier version"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("choose another --out"), "{}", ended.stderr);
+    // A manifest without an id is foreign to a run that has one.
+    swathe(folder, &format!("{line} new")).expect(0);
+    replace(&folder.join("run"), &folder.join("new"), &["parts", "manifest.jsonl"]);
+    let ended = swathe(folder, &format!("{line} new --resume")).expect(2);
+    assert!(ended.stderr.contains("by a run of an earlier version"), "{}", ended.stderr);
 }

@@ -24,6 +24,12 @@ fn three_shards_make_the_whole() {
     let n_timed: usize = table(&run.join("timing.parquet")).iter().map(|b| b.num_rows()).sum();
     assert_eq!(n_timed, 60);
 
+    let ended = swathe(folder.path(), "shards run").expect(0);
+    assert!(ended.stderr.ends_with("; the run is finished: they are merged\n"), "{}", ended.stderr);
+    let ended = swathe(folder.path(), "shards whole").expect(0);
+    assert_eq!(ended.stderr, "the run in whole is finished, and is not cut into shards\n");
+    assert_eq!(swathe(folder.path(), "shards whole --json").expect(0).stdout, "[]\n");
+
     let shard = run.join("shards/2-of-3/run.json");
     let mut unfinished = json(&shard);
     unfinished["state"] = "interrupted".into();

@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
+use crate::ot_suggest::discs;
 use crate::program::{
     Random, command, failures, json, many_floats, result_hash, save, swathe, swathe_with, table,
 };
@@ -61,6 +62,61 @@ fn one_problem_is_replayed_and_compared() {
     assert!(ended.stdout.contains("not the recorded answer"), "{}", ended.stdout);
     let ended = swathe(folder, "replay run 99").expect(2);
     assert!(ended.stderr.contains("no problem \"99\""), "{}", ended.stderr);
+}
+
+/// Settings from a variable or a file are not in the command, and may have changed since.
+#[test]
+fn a_replay_has_the_settings_of_its_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    many_floats(folder);
+    let toml = |text: &str| fs::write(folder.join("swathe.toml"), text).unwrap();
+    let same = |variable: &str, value: &str, run: &str, problem: &str| {
+        let line = format!("replay {run} {problem}");
+        let ended = swathe_with(folder, variable, value, &line).expect(0);
+        let told = "the recorded answer, to the last bit";
+        assert!(ended.stdout.contains(told), "{line}: {}", ended.stdout);
+    };
+    toml("time-limit = \"20s\"\n[array]\noperand = 3\n");
+    swathe(folder, "array map add in.npz --out file").expect(0);
+    let made = &json(&folder.join("file/run.json"))["made"];
+    assert_eq!(made["settings"], serde_json::json!({"operand": "3", "time-limit": "20s"}));
+    toml("[array]\noperand = 4\n");
+    same("SWATHE_PREFETCH", "0", "file", "item7");
+    fs::remove_file(folder.join("swathe.toml")).unwrap();
+    same("SWATHE_OPERAND", "5", "file", "item7");
+    swathe_with(folder, "SWATHE_OPERAND", "7", "array map add in.npz --out variable").expect(0);
+    same("SWATHE_PREFETCH", "0", "variable", "item7");
+    fs::write(folder.join("other.toml"), "[array]\noperand = 9\n").unwrap();
+    swathe(folder, "array map add in.npz --out given --config other.toml").expect(0);
+    fs::remove_file(folder.join("other.toml")).unwrap();
+    same("SWATHE_PREFETCH", "0", "given", "item7");
+    // A merged run was made by the commands of its shards.
+    for k in 1..=2 {
+        let line = format!("array map add in.npz --out cut --shard {k}/2");
+        swathe_with(folder, "SWATHE_OPERAND", "7", &line).expect(0);
+    }
+    swathe(folder, "merge cut").expect(0);
+    same("SWATHE_PREFETCH", "0", "cut", "item7");
+    // Automatic settings are those that all pairs together chose.
+    let mut table = "pair_id,src,tgt\n".to_owned();
+    for (name, before, after) in [
+        ("near", [(40.0, 30.0, 8.0), (40.0, 48.0, 8.0)], [(43.0, 30.0, 8.0), (37.0, 48.0, 8.0)]),
+        ("far", [(40.0, 30.0, 8.0); 2], [(41.0, 32.0, 8.0); 2]),
+    ] {
+        discs(&folder.join(format!("{name}0.npy")), &before);
+        discs(&folder.join(format!("{name}1.npy")), &after);
+        table += &format!("{name},{name}0.npy,{name}1.npy\n");
+    }
+    fs::write(folder.join("pairs.csv"), table).unwrap();
+    let line = "ot pairs.csv --epsilon auto --out pairs";
+    swathe_with(folder, "SWATHE_RELAXATION", "2", line).expect(0);
+    swathe(folder, "ot pairs.csv --only far --out alone").expect(0);
+    let epsilon =
+        |run: &str| json(&folder.join(run).join("run.json"))["settings"]["epsilon"].clone();
+    assert_ne!(epsilon("pairs"), epsilon("alone"));
+    same("SWATHE_RELAXATION", "5", "pairs", "far");
+    same("SWATHE_EPSILON", "1e-2", "pairs", "near");
 }
 
 #[test]

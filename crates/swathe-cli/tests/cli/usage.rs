@@ -2,6 +2,10 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Field, Schema};
 
 use crate::program::{Random, json, many_floats, save, swathe, swathe_with};
 
@@ -75,6 +79,55 @@ fn bad_usage_is_told_with_thing_value_and_hint() {
         let _ = writeln!(told, "$ {variable}={value} swathe {map}\n{}", ended.stderr);
     }
     insta::assert_snapshot!(told);
+}
+
+#[test]
+fn the_program_alone_shows_its_help() {
+    let folder = tempfile::tempdir().unwrap();
+    for line in ["", "array", "lattice"] {
+        let ended = swathe(folder.path(), line).expect(2);
+        assert_eq!(ended.stdout, "");
+        assert!(!ended.stderr.contains("error:"), "{line}: {}", ended.stderr);
+        assert!(ended.stderr.contains("\nUsage: swathe"), "{line}: {}", ended.stderr);
+    }
+}
+
+/// A table of columns alone is a mistake of whoever wrote it.
+#[test]
+fn tables_without_rows_are_bad_usage() {
+    let folder = tempfile::tempdir().unwrap();
+    let parquet = |name: &str, columns: Vec<(&str, DataType)>| {
+        let fields = columns.into_iter().map(|(name, kind)| Field::new(name, kind, true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let file = fs::File::create(folder.path().join(name)).unwrap();
+        let mut writer = parquet::arrow::ArrowWriter::try_new(file, schema.clone(), None).unwrap();
+        writer.write(&RecordBatch::new_empty(schema)).unwrap();
+        writer.close().unwrap();
+    };
+    let text = DataType::Utf8;
+    let lists = DataType::List(Arc::new(Field::new("element", DataType::Float32, true)));
+    parquet("lists.parquet", vec![("values", lists)]);
+    let pair = ["pair_id", "src", "tgt"].map(|name| (name, text.clone()));
+    parquet("pairs.parquet", pair.to_vec());
+    for (name, header) in [
+        ("pairs.csv", "pair_id,src,tgt\n"),
+        ("frames.csv", "path\n"),
+        ("queries.csv", "id,size,from,to\n"),
+    ] {
+        fs::write(folder.path().join(name), header).unwrap();
+    }
+    for (line, told) in [
+        ("ot pairs.csv", "pairs.csv has no rows"),
+        ("ot pairs.parquet", "pairs.parquet has no rows"),
+        ("ot frames.csv", "frames.csv"),
+        ("array map sqrt lists.parquet", "lists.parquet: it has no rows"),
+        ("lattice path queries.csv", "queries.csv: it has no rows"),
+    ] {
+        let ended = swathe(folder.path(), &format!("{line} --out run")).expect(2);
+        assert!(ended.stderr.contains(told), "{line}: {}", ended.stderr);
+        assert!(ended.stderr.contains("\nhint: "), "{line}: {}", ended.stderr);
+        assert!(!folder.path().join("run").exists(), "{line}");
+    }
 }
 
 #[test]

@@ -88,6 +88,7 @@ fn figures_are_those_of_the_report() {
         "solved_per_s",
         "n_setbacks",
         "n_launches",
+        "memory.resident_peak_bytes",
         "memory.peak_bytes",
         "memory.budget_bytes",
         "verification.n_checked",

@@ -98,5 +98,8 @@ fn figures_of_a_run_that_is_over() {
     assert_eq!(series[r#"swathe_run_done_ratio{workload="array"}"#], 1.0);
     assert_eq!(series[r#"swathe_run_up{workload="array",state="finished"}"#], 1.0);
     assert_eq!(series[r#"swathe_memory_used_bytes{workload="array"}"#], 0.0);
+    assert_eq!(series[r#"swathe_memory_reserved_bytes{workload="array"}"#], 0.0);
+    assert_eq!(series[r#"swathe_memory_resident_bytes{workload="array"}"#], 0.0);
+    assert!(series[r#"swathe_memory_resident_peak_bytes{workload="array"}"#] > 1e6);
     assert!(!series.keys().any(|name| name.starts_with("swathe_run_left")));
 }

@@ -21,6 +21,9 @@ pub enum ListColumnError {
     /// Row counts are negative or overflow.
     #[error("the file's row counts are negative or absurd; it is damaged: copy or write it again")]
     MalformedRowCount,
+    /// The file has columns and no rows.
+    #[error("it has no rows")]
+    NoRows,
     /// The file holds fewer rows than it declares.
     #[error("{actual} rows of the {expected} that the file declares; copy or write it again")]
     RowsMissing {
@@ -28,6 +31,18 @@ pub enum ListColumnError {
         expected: u64,
         /// Rows found.
         actual: u64,
+    },
+    /// A row takes more memory to decode than there is.
+    #[error("row {row} has {n_elements} elements, which take {} MiB to decode, and there are {} MiB", row_bytes.div_ceil(1 << 20), bytes_max >> 20)]
+    RowTooLarge {
+        /// The row, from 0.
+        row: u64,
+        /// Its elements.
+        n_elements: u64,
+        /// What decoding them takes.
+        row_bytes: u64,
+        /// The limit.
+        bytes_max: u64,
     },
     /// The file changed after it was opened.
     #[error("the file was changed while it was in use; run again")]

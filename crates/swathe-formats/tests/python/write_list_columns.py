@@ -3,6 +3,7 @@
 import pathlib
 import sys
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -36,3 +37,16 @@ ragged = [[[1.0], [2.0, 3.0]], [[1.0, 2.0]]]
 table = pa.table({"name": ["a", "b", "c", "d"], "tensors": pa.array(matrices, nested)})
 pq.write_table(table, folder / "nested.parquet")
 pq.write_table(pa.table({"x": pa.array(ragged)}), folder / "ragged.parquet")
+# Few bytes that are much data: equal values are encoded as one run, also beside short rows.
+zeros = np.zeros(200_000_000, np.uint8)
+many = pa.ListArray.from_arrays(pa.array([0, len(zeros)], pa.int32()), pa.array(zeros))
+pq.write_table(pa.table({"values": many}), folder / "zeros.parquet")
+for name, version in [("long", "1.0"), ("long2", "2.0")]:
+    # Rows of 0 to 4 elements, one of a million, and 500 more; a null among them.
+    lengths = [k % 5 for k in range(700)] + [1_000_000] + [k % 3 for k in range(500)]
+    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    values = pa.array(np.arange(ends[-1]) // 500_000, pa.int32())
+    mixed = pa.ListArray.from_arrays(pa.array(ends), values)
+    mixed = pa.concat_arrays([mixed, pa.array([None, [7]], mixed.type)])
+    table = pa.table({"values": mixed})
+    pq.write_table(table, folder / f"{name}.parquet", data_page_version=version)

@@ -165,7 +165,11 @@ fn figures(reports: [&Report; 2]) -> Vec<Figure> {
     push("panicked", Unit::Count, &|report| report.counts.n_panicked as f64);
     push("setbacks", Unit::Count, &|report| report.n_setbacks as f64);
     push("launches", Unit::Count, &|report| report.n_launches as f64);
-    push("peak memory", Unit::Bytes, &|report| report.memory.peak_bytes as f64);
+    // Reports of earlier versions do not say it.
+    if reports.iter().all(|report| report.memory.resident_peak_bytes > 0) {
+        push("peak memory", Unit::Bytes, &|report| report.memory.resident_peak_bytes as f64);
+    }
+    push("peak reserved", Unit::Bytes, &|report| report.memory.peak_bytes as f64);
     push("threads busy", Unit::Share, &|report| Turns::of(report).busy());
     push("padding", Unit::Share, &padding);
     type Phase = fn(&swathe::WorkerFigures) -> f64;

@@ -145,11 +145,12 @@ fn device_name(report: &Report, device: DeviceId) -> String {
     }
 }
 
-/// Memory in use, and problems done, waiting and in flight, over time.
+/// Memory, resident and reserved, and problems done, waiting and in flight, over time.
 fn counters(report: &Report, events: &mut Vec<TraceEvent<'_>>) {
     for sample in &report.samples {
         let counters = [
-            ("memory in use", json!({"bytes": sample.used_bytes})),
+            ("memory", json!({"bytes": sample.resident_bytes})),
+            ("memory reserved", json!({"bytes": sample.used_bytes})),
             ("problems waiting", json!({"problems": sample.n_waiting})),
             ("problems in flight", json!({"problems": sample.n_in_flight})),
             ("problems done", json!({"problems": sample.n_done})),

@@ -1,5 +1,6 @@
 //! Executes a run: from a workload and its source to a finished run folder.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,6 +37,8 @@ pub struct Output {
     pub shard: Option<(usize, usize)>,
     /// The command, to be shown in the report.
     pub command: String,
+    /// The settings from variables and a settings file, which the command does not show.
+    pub settings: BTreeMap<String, String>,
     /// Solves nothing: the problems without an outcome fail with this reason. It closes a shard
     /// whose process always dies, so that the others can be merged.
     pub gives_up: Option<String>,
@@ -106,7 +109,7 @@ where
     let problems = identity.problems();
     let mut folder = RunFolder::open(&path, identity, output.resume, settings.memory.faults())?;
     let todo = folder.committed().missing(problems.start, problems.end);
-    folder.made_by(RunOrigin::now(&output.command))?;
+    folder.made_by(RunOrigin::now(&output.command, &output.settings))?;
     let before = folder.committed_counts();
     let opened = folder.warnings().to_vec();
     let todo = Arc::new(RowNumbers::new(&todo));

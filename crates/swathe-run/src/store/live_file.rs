@@ -21,7 +21,7 @@ pub use process::{Presence, ProcessMark};
 use swathe_formats::atomic_file::AtomicFile;
 
 use crate::store::row_numbers::RowNumbers;
-use crate::store::run_folder::sum_counts;
+use crate::store::run_folder::{read, sum_counts};
 
 /// The file's name in a run folder.
 pub const FILE_NAME: &str = "live.json";
@@ -97,7 +97,7 @@ impl Live {
     /// # Errors
     /// If the file exists but cannot be read or decoded.
     pub fn read(run: &Path) -> io::Result<Option<Live>> {
-        let bytes = match fs::read(run.join(FILE_NAME)) {
+        let bytes = match read(&run.join(FILE_NAME)) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),

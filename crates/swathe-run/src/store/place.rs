@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::store::report_file::ReportFile;
-use crate::store::run_folder::RunJson;
+use crate::store::run_folder::{RunJson, read};
 use crate::store::shard_status::ShardStatus;
 
 /// What one actor on one node did, or one machine that no cluster engine manages.
@@ -63,10 +63,11 @@ pub fn places(
     shards: &[ShardStatus],
     files: &[ReportFile],
 ) -> (Vec<Place>, Vec<String>) {
-    let ledger = std::fs::read_to_string(run.join(LEDGER)).unwrap_or_default();
+    let ledger = read(&run.join(LEDGER)).unwrap_or_default();
     // A line that is not whole was being written when the driver died.
+    let lines = ledger.split(|&byte| byte == b'\n');
     let lines: Vec<LedgerLine> =
-        ledger.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
     match lines.is_empty() {
         true => (machines(shards, files), Vec::new()),
         false => actors(&lines, shards, files),

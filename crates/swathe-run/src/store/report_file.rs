@@ -1,7 +1,6 @@
 //! Report files: `report.json`, the figures of a run folder.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -9,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use swathe::{Counts, Report};
 
 use crate::store::place::Place;
-use crate::store::run_folder::{FolderError, sum_counts, write_file};
+use crate::store::run_folder::{FolderError, read, sum_counts, write_file};
 
 /// The contents of `report.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -50,7 +49,7 @@ impl ReportFile {
     /// If there is no `report.json`, or if it cannot be read or decoded.
     pub fn read(run: &Path) -> Result<ReportFile, FolderError> {
         let path = run.join(ReportFile::NAME);
-        let text = fs::read_to_string(&path).map_err(|source| match source.kind() {
+        let text = read(&path).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => FolderError::Incomplete {
                 path: run.to_owned(),
                 reason: "it has no report.json".to_owned(),
@@ -58,7 +57,7 @@ impl ReportFile {
             _ => FolderError::Read { path: path.clone(), source },
         })?;
         let mut file: ReportFile =
-            serde_json::from_str(&text).map_err(FolderError::damaged(&path))?;
+            serde_json::from_slice(&text).map_err(FolderError::damaged(&path))?;
         if file.before.n_problems != file.n_before {
             // An earlier version kept only the number of these problems.
             file.before =

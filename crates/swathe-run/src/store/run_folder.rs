@@ -33,10 +33,12 @@ pub(crate) use check::verify_tables;
 pub use check::{Checked, check_run};
 pub use hash::is_supported as can_be_in_a_table;
 pub use identity::{Identity, InputFile, RunJson, RunOrigin, RunState, shard_problems};
-pub use manifest::{Checksum, ManifestLine, RowFile, Spans, committed_counts, sum_counts};
+pub use manifest::{
+    Checksum, ManifestLine, RowFile, Spans, committed, committed_counts, sum_counts,
+};
 pub use merge::{Merged, merge_shards};
 pub use on_threads::on_threads;
-pub use own_files::make_own_folder;
+pub use own_files::{make_own_folder, read};
 pub use part::{Failure, Timing};
 pub use remembered_files::remember_input_files;
 pub use table_file::TableFile;
@@ -121,6 +123,20 @@ pub enum FolderError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A file of the run was written by another run.
+    #[error("{path} is of another run: {reason}", path = path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Which run it is of, and which run the folder is of.
+        reason: String,
+    },
+    /// The run is of an earlier version, which gave its parts no id.
+    #[error("{path} was written by an earlier version, whose parts do not say which run they are of", path = path.display())]
+    NoId {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A line of the manifest is damaged or contradicts the files.
     #[error("{path} is damaged: line {line}: {reason}", path = path.display())]
     ManifestLine {
@@ -184,6 +200,11 @@ impl FolderError {
         move |error| FolderError::Damaged { path, reason: error.to_string() }
     }
 
+    fn foreign(path: &Path) -> impl FnOnce(String) -> FolderError + use<> {
+        let path = path.to_owned();
+        move |reason| FolderError::Foreign { path, reason }
+    }
+
     /// Turns an error about a file that no longer exists into [`FolderError::Vanished`].
     fn vanished(self) -> FolderError {
         match self {
@@ -240,6 +261,9 @@ impl RunFolder {
             if !differences.is_empty() {
                 return Err(FolderError::Differs { path: path.to_owned(), differences });
             }
+            if run.run_id.is_none() {
+                return Err(FolderError::NoId { path: path.to_owned() });
+            }
             remove_temporary(path)?;
             run
         } else {
@@ -250,9 +274,10 @@ impl RunFolder {
             part::sync_folder(path)?;
             run
         };
+        let run_id = run.run_id.as_deref();
         let mut warnings = Vec::new();
         if !check::has_manifest(path) {
-            let lines = part::lines_of_parts(path)?;
+            let lines = part::lines_of_parts(path, run_id)?;
             if !lines.is_empty() {
                 let parts = if lines.len() == 1 { "part" } else { "parts" };
                 warnings.push(format!(
@@ -263,7 +288,7 @@ impl RunFolder {
             }
             Manifest::make(path, lines)?;
         }
-        let manifest = Manifest::open(path)?;
+        let manifest = Manifest::open(path, run_id)?;
         part::remove_unannounced(path, manifest.lines())?;
         let base = part::files_folder(path, &run.identity);
         part::check_files(&base, manifest.lines())?;
@@ -343,9 +368,10 @@ impl RunFolder {
         let (path, faults) = (self.path.clone(), self.faults.clone());
         let base = part::files_folder(&self.path, &self.run.identity);
         let manifest = Arc::clone(&self.manifest);
+        let run_id = self.run.run_id.clone();
         let write = Arc::new(move || {
             let number = lock(&manifest).next_number();
-            let line = part::write(&path, &base, number, &contents, &faults)?;
+            let line = part::write(&path, &base, number, &contents, run_id.as_deref(), &faults)?;
             lock(&manifest).announce(line)
         });
         let thread = thread::Builder::new().name("swathe-commit".to_owned());
@@ -419,7 +445,7 @@ impl RunFolder {
                     &[(self.path.clone(), manifest.lines())],
                     self.run.identity.problems(),
                     (rows.table(), &part::table_schema(&rows.schema())),
-                    self.run.made.as_ref(),
+                    (self.run.run_id.as_deref(), self.run.made.as_ref()),
                     (self.n_lines_found, n_threads),
                 )
             });
@@ -490,9 +516,9 @@ pub fn write_file(path: &Path, contents: &[u8]) -> Result<(), FolderError> {
 /// If the file cannot be written.
 pub fn write_table(path: &Path, batch: &arrow::array::RecordBatch) -> Result<(), FolderError> {
     let run = path.parent().and_then(|run| RunJson::read(run).ok());
-    let made = run.and_then(|run| run.made);
+    let (run_id, made) = run.map_or((None, None), |run| (run.run_id, run.made));
     let write = || {
-        let schema = identity::with_made(&batch.schema(), made.as_ref());
+        let schema = identity::with_made(&batch.schema(), run_id.as_deref(), made.as_ref());
         let mut file = TableFile::create(path, schema)?;
         file.write(batch)?;
         file.commit()

@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
-use swathe::Counts;
 
 use crate::store::live_file::{Live, Presence};
 use crate::store::run_folder::{
-    FolderError, RunJson, RunState, committed_counts, shard_path, shard_problems,
+    FolderError, RunJson, RunState, committed, shard_path, shard_problems,
 };
 
 /// What is known of one shard.
@@ -91,9 +90,9 @@ pub fn shard_statuses(run: &Path) -> Result<Vec<ShardStatus>, FolderError> {
             ),
         });
     }
-    let read = |number: usize| RunJson::read(&shard_path(run, number, n_shards));
-    let known = (1..=n_shards).find_map(|number| read(number).ok());
-    let known = known.ok_or_else(no_shards)?;
+    let mut read = (1..=n_shards).map(|number| RunJson::read(&shard_path(run, number, n_shards)));
+    let known = read.find(|read| !matches!(read, Err(FolderError::NoRun { .. })));
+    let known = known.ok_or_else(no_shards)??;
     let statuses = (1..=n_shards).map(|number| status(run, number, n_shards, &known));
     statuses.collect()
 }
@@ -130,13 +129,7 @@ fn status(
         RunState::Running if is_running(&path) => ShardState::Running,
         RunState::Running => ShardState::Dead,
     };
-    let manifest = path.join("manifest.jsonl");
-    let counts = match std::fs::read(&manifest) {
-        // A shard that has just begun has no manifest yet.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Counts::default(),
-        Err(error) => return Err(FolderError::read(&manifest)(error)),
-        Ok(bytes) => committed_counts(&bytes).map_err(FolderError::damaged(&manifest))?,
-    };
+    let counts = committed(&path, own.run_id.as_deref())?;
     Ok(ShardStatus {
         number,
         n_shards,

@@ -32,6 +32,7 @@ pub(crate) fn healthy() -> Report {
         memory: MemoryFigures {
             budget_bytes: 1 << 30,
             peak_bytes: 1 << 28,
+            resident_peak_bytes: 1 << 27,
             n_reservations: 200,
             ..MemoryFigures::default()
         },
@@ -137,5 +138,6 @@ fn sample(k: u64) -> Sample {
         n_in_flight: if k < 100 { 8 } else { 0 },
         n_waiting: 800 - 8 * k,
         used_bytes: (k % 7) << 20,
+        resident_bytes: (k % 5) << 20,
     }
 }

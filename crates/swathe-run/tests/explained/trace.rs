@@ -69,7 +69,8 @@ fn counters_are_the_samples() {
         let samples = report.samples.iter();
         samples.map(|sample| (sample.at_ms * 1e3, of(sample))).collect()
     };
-    assert_eq!(counter("memory in use", "bytes"), samples(|sample| sample.used_bytes));
+    assert_eq!(counter("memory", "bytes"), samples(|sample| sample.resident_bytes));
+    assert_eq!(counter("memory reserved", "bytes"), samples(|sample| sample.used_bytes));
     assert_eq!(counter("problems waiting", "problems"), samples(|sample| sample.n_waiting));
     assert_eq!(counter("problems in flight", "problems"), samples(|sample| sample.n_in_flight));
     assert_eq!(counter("problems done", "problems"), samples(|sample| sample.n_done));

@@ -30,6 +30,8 @@ pub struct ArrayInput {
     seeds: Vec<Option<u64>>,
     /// For every path the number of its first item.
     first_items: Vec<usize>,
+    /// The most that may be decoded at once.
+    bytes_max: u64,
 }
 
 #[derive(Debug)]
@@ -85,13 +87,17 @@ impl ArrayInput {
     /// Opens files and reads the name, shape and type of every array in them. Only headers are
     /// read; of a Parquet file, all rows are read once. An array that cannot be used is still an
     /// item, which fails when it is loaded. A run folder and its table stand for the arrays of its
-    /// results, unless a column is named.
+    /// results, unless a column is named. No more than `bytes_max` is decoded at once.
     ///
     /// # Errors
     /// If an `.npz` or Parquet file cannot be used as a whole, a format is unknown, or two items of
     /// different files have the same name.
-    pub fn open(paths: &[PathBuf], column: Option<&str>) -> Result<ArrayInput, ArrayInputError> {
-        let mut input = ArrayInput::default();
+    pub fn open(
+        paths: &[PathBuf],
+        column: Option<&str>,
+        bytes_max: u64,
+    ) -> Result<ArrayInput, ArrayInputError> {
+        let mut input = ArrayInput { bytes_max, ..ArrayInput::default() };
         for path in paths {
             input.first_items.push(input.index.len());
             let seed = input.open_one(&table_of(path), column)?;
@@ -238,13 +244,14 @@ impl ArrayInput {
             None => result_table(path)?,
         };
         let Some(ResultTable { columns, seed }) = table else {
-            self.survey(ListColumn::open(path, column)?, |_| true)?;
+            self.survey(ListColumn::open(path, column)?.within(self.bytes_max)?, |_| true)?;
             return Ok(None);
         };
         let first_new = self.index.len();
         let is_one = columns.len() == 1;
         for column in columns {
-            let opened = ListColumn::open(path, Some(&column))?.with_shapes("shape")?;
+            let opened = ListColumn::open(path, Some(&column))?.within(self.bytes_max)?;
+            let opened = opened.with_shapes("shape")?;
             // Results of several element types have a column each: a row that is null in one column
             // has its data in another.
             self.survey(opened, |item| is_one || item.shape != Err(ItemError::NullList))?;
@@ -263,6 +270,9 @@ impl ArrayInput {
         is_wanted: impl Fn(&Surveyed<'_>) -> bool,
     ) -> Result<(), ListColumnError> {
         let (file, dtype) = (self.files.len() as u32, column.dtype());
+        if column.n_rows() == 0 {
+            return Err(ListColumnError::NoRows);
+        }
         if u32::try_from(column.n_rows()).is_err() {
             return Err(ListColumnError::MalformedRowCount);
         }

@@ -43,12 +43,13 @@ pub(crate) fn array(flags: &ArrayFlags) -> Result<Code, CliError> {
         )
         .hint("give a folder to --out"));
     }
-    let mut input = open(&items.inputs, items.column.as_deref())?;
+    let bytes_max = run.engine.memory.cap_bytes();
+    let mut input = open(&items.inputs, items.column.as_deref(), bytes_max)?;
     if let Some(chosen) = run.selection.choose("item", input.names().iter())? {
         input.keep(&chosen);
     }
     let second = match with {
-        Some(path) => Some(Second::open(path, items.column.as_deref())?),
+        Some(path) => Some(Second::open(path, items.column.as_deref(), bytes_max)?),
         None => None,
     };
     let (operation, seed) = asked.decide(stored_seed(&items.inputs, &input)?)?;
@@ -221,19 +222,23 @@ fn settings_of(
     settings
 }
 
-fn open(paths: &[PathBuf], column: Option<&str>) -> Result<ArrayInput, CliError> {
+fn open(paths: &[PathBuf], column: Option<&str>, bytes_max: u64) -> Result<ArrayInput, CliError> {
     for path in paths {
         if let Err(error) = std::fs::metadata(path) {
             return Err(CliError::usage(format!("cannot read {}: {error}", path.display()))
                 .hint("check the name; inputs are .npy, .npz or .parquet files, or run folders"));
         }
     }
-    ArrayInput::open(paths, column).map_err(|error| {
+    ArrayInput::open(paths, column, bytes_max).map_err(|error| {
         let hint = match &error {
             ArrayInputError::Parquet {
                 source: ListColumnError::SeveralListColumns { columns },
                 ..
             } => format!("name one with --column, e.g. --column {}", columns[0]),
+            ArrayInputError::Parquet {
+                source: ListColumnError::RowTooLarge { row_bytes, .. },
+                ..
+            } => format!("give --memory {}MiB or more", (2 * row_bytes).div_ceil(1 << 20)),
             ArrayInputError::UnknownFormat { path } if path.is_dir() => {
                 "a run that is not finished goes on with its own command and --resume".to_owned()
             }
@@ -262,8 +267,8 @@ struct Second {
 }
 
 impl Second {
-    fn open(path: &Path, column: Option<&str>) -> Result<Second, CliError> {
-        let input = open(&[path.to_owned()], column)?;
+    fn open(path: &Path, column: Option<&str>, bytes_max: u64) -> Result<Second, CliError> {
+        let input = open(&[path.to_owned()], column, bytes_max)?;
         let by_name = NameIndex::of(input.names()).unwrap_or_default();
         let only = if input.n_items() == 1 {
             let array = input

@@ -117,6 +117,9 @@ pub enum QueriesError {
         /// The columns of the table.
         columns: Vec<String>,
     },
+    /// The table has columns and no rows.
+    #[error("it has no rows")]
+    NoRows,
     /// Two questions have the same id.
     #[error("lines {first_line} and {line} have the same id {id:?}")]
     DuplicateId {
@@ -208,6 +211,9 @@ impl LatticeQueries {
         }
         drop(known);
         table.shrink_to_fit();
+        if table.ids.is_empty() {
+            return Err(QueriesError::NoRows);
+        }
         if let Err(duplicate) = NameIndex::of(&table.ids) {
             return Err(duplicate_error(path, &table.ids, duplicate)?);
         }
@@ -518,6 +524,7 @@ mod tests {
             "lines 2 and 4 have the same id \"a\""
         );
         assert!(message("size,from,to\n3,0\n").starts_with("line 2:"));
+        assert_eq!(message("size,from,to\n"), "it has no rows");
     }
 
     #[test]

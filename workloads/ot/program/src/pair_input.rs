@@ -107,7 +107,8 @@ impl PairInput {
         } else if matches!(format, Some(Format::Tiff | Format::Npy | Format::Npz)) {
             series::of_stack(path, choices.step, files)
         } else if format == Some(Format::Masks) {
-            let table = TextTable::read(path).map_err(PairInputError::of_table(path))?;
+            let table = TextTable::read_within(path, choices.bytes_max)
+                .map_err(PairInputError::of_table(path))?;
             takes_columns = frame_table::is_frame_table(&table);
             match takes_columns {
                 true => frame_table::pairs(path, &table, choices, files),

@@ -11,7 +11,7 @@ use swathe_ot::{PixelBox, Shape};
 
 use crate::frame::{FrameError, FrameHeader};
 use crate::frame_cache::FrameCache;
-use swathe_run::store::run_folder::{InputFile, on_threads};
+use swathe_run::store::run_folder::{InputFile, on_threads, read};
 
 /// The result of a survey of a run's frames.
 #[derive(Debug)]
@@ -148,7 +148,7 @@ impl KnownOutlines {
 
     /// Reads the outlines in a run folder; empty if there are none for this label.
     pub fn read(folder: &Path, label: Option<f64>) -> KnownOutlines {
-        let text = std::fs::read(folder.join(Self::FILE_NAME)).unwrap_or_default();
+        let text = read(&folder.join(Self::FILE_NAME)).unwrap_or_default();
         let known: Option<KnownOutlines> = serde_json::from_slice(&text).ok();
         known.filter(|known| known.label == label).unwrap_or_default()
     }

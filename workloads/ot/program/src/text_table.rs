@@ -5,6 +5,7 @@ use std::path::Path;
 use arrow::array::{Array as _, AsArray as _, RecordBatch};
 use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::{DataType, Field};
+use swathe::Cpu;
 use swathe_formats::csv::{CsvError, CsvReader};
 use swathe_run::store::run_folder::{FolderError, can_be_in_a_table};
 use swathe_run::store::table_reader::TableReader;
@@ -39,6 +40,14 @@ pub enum TextTableError {
         /// What is wrong with it.
         message: String,
     },
+    /// It takes more memory than it may.
+    #[error("takes {} MiB or more, and there are {} MiB", bytes.div_ceil(1 << 20), bytes_max >> 20)]
+    TooLarge {
+        /// What it takes, as far as is known.
+        bytes: u64,
+        /// The limit.
+        bytes_max: u64,
+    },
     /// A column's type is not supported.
     #[error("the column {column:?} holds {data_type}")]
     ColumnType {
@@ -55,9 +64,18 @@ impl TextTable {
     /// # Errors
     /// If the file is not such a table.
     pub fn read(path: &Path) -> Result<TextTable, TextTableError> {
+        TextTable::read_within(path, Cpu::detect().memory_default_bytes())
+    }
+
+    /// The same for a table of which no more than `bytes_max` may be decoded: a few bytes of
+    /// Parquet can be millions of equal values.
+    ///
+    /// # Errors
+    /// If the file is not such a table, or takes more.
+    pub fn read_within(path: &Path, bytes_max: u64) -> Result<TextTable, TextTableError> {
         let extension = path.extension().unwrap_or_default();
         if extension.eq_ignore_ascii_case("parquet") {
-            TextTable::of_parquet(path)
+            TextTable::of_parquet(path, bytes_max)
         } else {
             TextTable::of_csv(path)
         }
@@ -78,14 +96,29 @@ impl TextTable {
         Ok(TextTable { columns, rows, cells: Cells::Csv(fields) })
     }
 
-    fn of_parquet(path: &Path) -> Result<TextTable, TextTableError> {
-        let read = || -> Result<RecordBatch, FolderError> {
-            let table = TableReader::open(path)?;
-            let schema = table.builder.schema().clone();
-            let batches: Vec<RecordBatch> = table.batches()?.collect::<Result<_, _>>()?;
-            concat_batches(&schema, &batches).map_err(FolderError::damaged(path))
+    fn of_parquet(path: &Path, bytes_max: u64) -> Result<TextTable, TextTableError> {
+        /// No value takes less.
+        const VALUE_BYTES_MIN: u64 = 4;
+        let unsound = |error: FolderError| TextTableError::Parquet { message: error.reason() };
+        let within = |bytes: u64| match bytes > bytes_max {
+            true => Err(TextTableError::TooLarge { bytes, bytes_max }),
+            false => Ok(()),
         };
-        let batch = read().map_err(|error| TextTableError::Parquet { message: error.reason() })?;
+        let table = TableReader::open(path).map_err(unsound)?;
+        let groups = table.builder.metadata().row_groups().iter();
+        let chunks = groups.flat_map(|group| group.columns());
+        let n_values = chunks.map(|chunk| chunk.num_values().unsigned_abs());
+        within(n_values.fold(0, u64::saturating_add).saturating_mul(VALUE_BYTES_MIN))?;
+        let schema = table.builder.schema().clone();
+        let (mut batches, mut n_bytes) = (Vec::new(), 0);
+        for batch in table.batches().map_err(unsound)? {
+            let batch = batch.map_err(unsound)?;
+            n_bytes += batch.get_array_memory_size() as u64;
+            within(n_bytes)?;
+            batches.push(batch);
+        }
+        let batch = concat_batches(&schema, &batches);
+        let batch = batch.map_err(FolderError::damaged(path)).map_err(unsound)?;
         let schema = batch.schema();
         Ok(TextTable {
             columns: schema.fields().iter().map(|f| f.name().clone()).collect(),

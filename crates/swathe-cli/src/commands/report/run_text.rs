@@ -3,7 +3,7 @@
 use swathe::{OperationFigures, Report};
 use swathe_run::explain::advice::{Advice, Turns};
 use swathe_run::explain::failure_groups::{self, failure_groups};
-use swathe_run::explain::quantity::{bytes, count, percent, rate, time};
+use swathe_run::explain::quantity::{count, percent, rate, time};
 use swathe_run::kind::Apart;
 use swathe_run::store::reported_run::ReportedRun;
 
@@ -64,14 +64,10 @@ fn facts(run: &ReportedRun) -> String {
     let mut fact = |name: &str, value: String| rows.push([name.to_owned(), value]);
     fact("command", run.file.command.clone());
     fact("time", format!("{}, {} solved", time(report.wall_ms), rate(report.solved_per_s())));
-    fact(
-        "memory",
-        format!(
-            "{} of {} at most",
-            bytes(report.memory.peak_bytes),
-            bytes(report.memory.budget_bytes)
-        ),
-    );
+    for figure in summary::memory(&report.memory) {
+        let (name, value) = figure.split_once(' ').unwrap_or_default();
+        fact(name, value.to_owned());
+    }
     fact(
         "launches",
         format!(

@@ -12,6 +12,7 @@ pub(crate) struct SampleColumns {
     n_in_flight: Vec<u64>,
     n_waiting: Vec<u64>,
     used_bytes: Vec<u64>,
+    resident_bytes: Vec<u64>,
 }
 
 impl SampleColumns {
@@ -23,6 +24,7 @@ impl SampleColumns {
             n_in_flight: samples.iter().map(|sample| sample.n_in_flight).collect(),
             n_waiting: samples.iter().map(|sample| sample.n_waiting).collect(),
             used_bytes: samples.iter().map(|sample| sample.used_bytes).collect(),
+            resident_bytes: samples.iter().map(|sample| sample.resident_bytes).collect(),
         }
     }
 }

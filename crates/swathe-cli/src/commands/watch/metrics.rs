@@ -90,12 +90,26 @@ pub(crate) fn text(view: &View) -> String {
     );
     page.sample(&[workload, ("state", "waiting")], view.queue.n_waiting as f64);
     page.sample(&[workload, ("state", "in_flight")], view.queue.n_in_flight as f64);
-    page.gauge(
-        "swathe_memory_used_bytes",
-        "Memory reserved now.",
-        &[workload],
-        view.memory.used_bytes as f64,
-    );
+    for (name, help, bytes) in [
+        (
+            "swathe_memory_resident_bytes",
+            "Resident memory of the process now.",
+            view.memory.resident_bytes,
+        ),
+        (
+            "swathe_memory_resident_peak_bytes",
+            "The most resident memory of the process.",
+            view.memory.resident_peak_bytes,
+        ),
+        ("swathe_memory_reserved_bytes", "Memory reserved now.", view.memory.used_bytes),
+        (
+            "swathe_memory_used_bytes",
+            "Memory reserved now: an earlier name of swathe_memory_reserved_bytes.",
+            view.memory.used_bytes,
+        ),
+    ] {
+        page.gauge(name, help, &[workload], bytes as f64);
+    }
     page.gauge(
         "swathe_memory_budget_bytes",
         "Memory that may be reserved.",

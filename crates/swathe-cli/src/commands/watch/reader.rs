@@ -130,7 +130,9 @@ impl Reader {
             serde_json::from_slice(bytes).map_err(|error| error.to_string())
         });
         // If the manifest cannot be read, only the committed counts are missing.
-        let committed = self.manifest.look(&self.run, &mut None, committed_counts);
+        let committed = self.manifest.look(&self.run, &mut None, |bytes| {
+            committed_counts(bytes, run.as_ref().and_then(|run| run.run_id.as_deref()))
+        });
         let page = RunFile::Page.stamp(&self.run);
         Seen {
             folder: self.run.display().to_string(),
@@ -184,6 +186,7 @@ impl Reader {
 impl RunFacts {
     fn of(run: RunJson) -> RunFacts {
         RunFacts {
+            run_id: run.run_id,
             state: run.state,
             workload: run.identity.workload,
             version: run.identity.version,

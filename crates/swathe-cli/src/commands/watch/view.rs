@@ -36,6 +36,7 @@ pub(crate) struct Seen {
 /// The parts of `run.json` that a view needs.
 #[derive(Clone, Debug)]
 pub(crate) struct RunFacts {
+    pub(crate) run_id: Option<String>,
     pub(crate) state: RunState,
     pub(crate) workload: String,
     pub(crate) version: String,
@@ -86,6 +87,8 @@ struct ReportPart {
 struct MemoryPart {
     budget_bytes: u64,
     peak_bytes: u64,
+    #[serde(default)]
+    resident_peak_bytes: u64,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -211,10 +214,15 @@ pub(crate) struct View {
 /// Memory against the budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct MemoryNow {
+    /// Reserved now.
     pub(crate) used_bytes: u64,
     pub(crate) budget_bytes: u64,
-    /// The highest use seen.
+    /// The most that was reserved.
     pub(crate) peak_bytes: u64,
+    /// Resident memory of the process now.
+    pub(crate) resident_bytes: u64,
+    /// The most that was resident.
+    pub(crate) resident_peak_bytes: u64,
 }
 
 /// Where the problems without an outcome are.
@@ -271,7 +279,7 @@ fn going_on(seen: &Seen, run: &RunFacts, seen_live: &SeenLive) -> View {
     let is_moving = state == RunActivity::Running;
     let rate_per_s = is_moving.then(|| rate::recent_per_s(live, &seen_live.recent)).flatten();
     let last = live.samples.last().copied().unwrap_or_default();
-    let peak_bytes = live.samples.iter().map(|sample| sample.used_bytes).max();
+    let peak = |of: fn(&Sample) -> u64| live.samples.iter().map(of).max().unwrap_or(0);
     View {
         state,
         words,
@@ -293,7 +301,9 @@ fn going_on(seen: &Seen, run: &RunFacts, seen_live: &SeenLive) -> View {
         memory: MemoryNow {
             used_bytes: last.used_bytes,
             budget_bytes: live.budget_bytes,
-            peak_bytes: peak_bytes.unwrap_or(0),
+            peak_bytes: peak(|sample| sample.used_bytes),
+            resident_bytes: last.resident_bytes,
+            resident_peak_bytes: peak(|sample| sample.resident_bytes),
         },
         queue: QueueNow { n_waiting: last.n_waiting, n_in_flight: last.n_in_flight },
         workers: live.workers.clone(),
@@ -457,6 +467,8 @@ fn ended(seen: &Seen, run: &RunFacts) -> View {
         used_bytes: 0,
         budget_bytes: part.memory.budget_bytes,
         peak_bytes: part.memory.peak_bytes,
+        resident_bytes: 0,
+        resident_peak_bytes: part.memory.resident_peak_bytes,
     };
     view.queue.n_waiting = if state == RunActivity::Interrupted { last.n_waiting } else { 0 };
     view.samples = SampleColumns::of(&part.samples);
@@ -470,6 +482,7 @@ fn ended(seen: &Seen, run: &RunFacts) -> View {
 
 fn unreadable(seen: &Seen) -> View {
     let run = RunFacts {
+        run_id: None,
         state: RunState::Running,
         workload: String::new(),
         version: String::new(),

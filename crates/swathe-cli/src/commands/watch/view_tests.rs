@@ -33,13 +33,22 @@ fn live() -> Live {
 }
 
 fn sample(at_ms: f64, n_done: u64, used_bytes: u64) -> Sample {
-    Sample { at_ms, n_done, used_bytes, n_waiting: 100 - n_done, ..Sample::default() }
+    let resident_bytes = 10 * used_bytes;
+    Sample {
+        at_ms,
+        n_done,
+        used_bytes,
+        resident_bytes,
+        n_waiting: 100 - n_done,
+        ..Sample::default()
+    }
 }
 
 fn seen(live: Option<Live>, presence: Presence, silent_s: u64) -> Seen {
     Seen {
         folder: "RUN".to_owned(),
         run: Some(RunFacts {
+            run_id: None,
             state: RunState::Running,
             workload: "array".to_owned(),
             version: "1".to_owned(),
@@ -80,6 +89,7 @@ fn a_running_run_has_a_rate_and_an_end() {
     assert_eq!(view.left_ms, Some(30_000.0));
     assert_eq!(view.memory.used_bytes, 500);
     assert_eq!(view.memory.peak_bytes, 700);
+    assert_eq!((view.memory.resident_bytes, view.memory.resident_peak_bytes), (5000, 7000));
     assert_eq!(view.queue.n_waiting, 60);
     assert!(!view.has_report);
 }

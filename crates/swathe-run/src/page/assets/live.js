@@ -317,7 +317,7 @@
       });
       return item;
     };
-    const element = h("ul", { class: "tiles" }, ["n_done", "rate_per_s", "left_ms", "elapsed_ms", "n_unsolved", "n_setbacks", "used_bytes"].map(tile));
+    const element = h("ul", { class: "tiles" }, ["n_done", "rate_per_s", "left_ms", "elapsed_ms", "n_unsolved", "n_setbacks", "memory_bytes"].map(tile));
     const update = (view) => {
       const isOver = !GOING_ON.has(view.state);
       const share = view.n_problems > 0 ? view.n_done / view.n_problems : 1;
@@ -330,8 +330,13 @@
       tiles.get("elapsed_ms")(view.elapsed_ms, elapsed(view.elapsed_ms), isOver ? "in all" : "so far");
       tiles.get("n_unsolved")(unsolved(counts), format.count(unsolved(counts)), "without an answer", kinds.join(", "), unsolved(counts) > 0);
       tiles.get("n_setbacks")(view.n_setbacks, format.count(view.n_setbacks), view.n_setbacks === 1 ? "setback" : "setbacks", view.n_setbacks ? "all mended" : "");
-      const { used_bytes: used, budget_bytes: budget, peak_bytes: peak } = view.memory;
-      tiles.get("used_bytes")(isOver ? peak : used, format.bytes(isOver ? peak : used), isOver ? "memory at most" : "memory in use", `of ${format.bytes(budget)}`, false, budget > 0);
+      const { memory } = view;
+      const resident = isOver ? memory.resident_peak_bytes : memory.resident_bytes;
+      const reserved = isOver ? memory.peak_bytes : memory.used_bytes;
+      const ofBudget = `of ${format.bytes(memory.budget_bytes)}`;
+      // Runs of earlier versions tell only what they reserved.
+      if (resident > 0) tiles.get("memory_bytes")(resident, format.bytes(resident), isOver ? "memory at most" : "memory in use", `reserved ${format.bytes(reserved)} ${ofBudget}`);
+      else tiles.get("memory_bytes")(reserved, format.bytes(reserved), isOver ? "reserved at most" : "reserved", ofBudget, false, memory.budget_bytes > 0);
     };
     return { element, update };
   };
@@ -397,8 +402,8 @@
     // A budget far above the peak would flatten the line.
     const isNear = budget > 0 && budget < 4 * peak;
     return S.chart.line({
-      title: "Memory in use",
-      series: [{ name: `memory in ${unit}`, points: at.map((t, n) => [axis.at(t), used[n] / size]), color: "--memory", area: true, steps: true }],
+      title: "Memory reserved",
+      series: [{ name: `reserved in ${unit}`, points: at.map((t, n) => [axis.at(t), used[n] / size]), color: "--memory", area: true, steps: true }],
       marks: isNear ? [{ y: budget / size, name: `budget ${format.bytes(budget)}` }] : [],
       x: axis.x,
       y: { label: isNear ? unit : `${unit}, of a budget of ${format.bytes(budget)}`, format: number },

@@ -39,8 +39,12 @@
       tile("Setbacks", figure("n_setbacks", report.n_setbacks), report.n_setbacks ? "all mended" : "none to mend"),
       tile("Time", figure("wall_ms", report.wall_ms, format.ms), [figure("n_launches", report.n_launches), " launches"]),
       tile("Throughput", figure("solved_per_s", report.solved_per_s, perSecond), "solved a second"),
-      tile("Peak memory", figure("memory.peak_bytes", memory.peak_bytes, format.bytes),
-        ["of ", figure("memory.budget_bytes", memory.budget_bytes, format.bytes)]));
+      // Reports of earlier versions do not know what was resident.
+      memory.resident_peak_bytes > 0
+        ? tile("Peak memory", figure("memory.resident_peak_bytes", memory.resident_peak_bytes, format.bytes),
+          ["reserved ", figure("memory.peak_bytes", memory.peak_bytes, format.bytes), " of ", figure("memory.budget_bytes", memory.budget_bytes, format.bytes)])
+        : tile("Reserved", figure("memory.peak_bytes", memory.peak_bytes, format.bytes),
+          ["of ", figure("memory.budget_bytes", memory.budget_bytes, format.bytes)]));
     return h("div", { class: "overview" }, tiles);
   };
 
@@ -247,7 +251,7 @@
           { name: "padding", value: waste, format: format.percent, numeric: true, help: "The share of the computed volume that is padding" },
           { name: "solving", key: "solve_ms", format: format.ms, numeric: true, help: "All launches together" },
           { name: "a problem", value: (bucket) => bucket.solve_ms / Math.max(1, bucket.n_lanes), format: format.ms, numeric: true, help: "Solving time divided by problems" },
-          { name: "memory", key: "bytes_max", format: format.bytes, numeric: true, help: "The most that one launch reserved" },
+          { name: "reserved", key: "bytes_max", format: format.bytes, numeric: true, help: "The most that one launch reserved" },
         ],
         rows: buckets, pageSize: 12, sort: { name: "solving", descending: true },
       }));

@@ -374,7 +374,7 @@
     { name: "worker", key: "worker", format: format.count, numeric: true },
     { name: "shape", key: "shape", help: "The shape that all its problems fit in" },
     { name: "problems", key: "n_lanes", format: format.count, numeric: true },
-    { name: "memory", key: "bytes", format: format.bytes, numeric: true },
+    { name: "reserved", key: "bytes", format: format.bytes, numeric: true },
     { name: "padding", value: waste, format: format.percent, numeric: true },
     { name: "for memory", key: "memory_ms", format: format.ms, numeric: true, help: "Waiting for memory" },
     { name: "loading", key: "load_ms", format: format.ms, numeric: true },

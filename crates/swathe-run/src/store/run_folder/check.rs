@@ -75,7 +75,8 @@ fn check_one(
     n_threads: usize,
     checked: &mut Checked,
 ) {
-    if has_parts && let Some(lines) = checked.note(Manifest::read(run)) {
+    if has_parts && let Some(lines) = checked.note(Manifest::read(run, run_json.run_id.as_deref()))
+    {
         check_parts(run, run_json, &lines, n_threads, checked);
     }
     if run_json.state == RunState::Complete {

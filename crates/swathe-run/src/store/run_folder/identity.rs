@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
+use std::hash::{BuildHasher as _, RandomState};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use swathe::Cpu;
 
 use super::FolderError;
 use super::manifest::Checksum;
-use super::remembered_files;
+use super::{own_files, remembered_files};
 use crate::store::live_file::ProcessMark;
 use swathe_formats::regular_file;
 
@@ -211,6 +212,10 @@ pub struct RunOrigin {
     pub version: String,
     /// The command, as given.
     pub command: String,
+    /// The settings from variables and the settings file, which the command does not show; absent
+    /// in runs of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<BTreeMap<String, String>>,
     /// When the run began, in Universal Time: `2026-01-31T23:59:59Z`.
     pub date: String,
     /// The machine's name; empty if the system does not report it.
@@ -221,11 +226,12 @@ pub struct RunOrigin {
 
 impl RunOrigin {
     /// The provenance of a run that this process starts now with this command.
-    pub fn now(command: &str) -> RunOrigin {
+    pub fn now(command: &str, settings: &BTreeMap<String, String>) -> RunOrigin {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         RunOrigin {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             command: command.to_owned(),
+            settings: Some(settings.clone()),
             date: date_text(since.map_or(0, |since| since.as_secs())),
             host: ProcessMark::of_this().host.unwrap_or_default(),
             cpu: cpu_text(),
@@ -243,13 +249,42 @@ impl RunOrigin {
     }
 }
 
-/// A table's schema with the run's provenance as metadata.
-pub(super) fn with_made(schema: &Schema, made: Option<&RunOrigin>) -> SchemaRef {
+/// The metadata key of the run that a table or a part belongs to.
+pub(super) const RUN_ID_KEY: &str = "swathe.run";
+
+/// A table's schema with the run's id and provenance as metadata.
+pub(super) fn with_made(
+    schema: &Schema,
+    run_id: Option<&str>,
+    made: Option<&RunOrigin>,
+) -> SchemaRef {
     let mut metadata = schema.metadata().clone();
+    metadata.extend(run_id.map(|id| (RUN_ID_KEY.to_owned(), id.to_owned())));
     for (name, text) in made.iter().flat_map(|made| made.texts()) {
         metadata.insert(format!("swathe.{name}"), text.clone());
     }
     Arc::new(schema.clone().with_metadata(metadata))
+}
+
+/// Checks that the run which wrote a file is the run of the folder.
+pub(super) fn check_run_id(own: Option<&str>, found: Option<&str>) -> Result<(), String> {
+    let text = |id: Option<&str>| match id {
+        Some(id) => format!("run {id}"),
+        None => "a run of an earlier version, without an id".to_owned(),
+    };
+    match found == own {
+        true => Ok(()),
+        false => {
+            Err(format!("it was written by {}, and run.json is that of {}", text(found), text(own)))
+        }
+    }
+}
+
+/// An id that no other run has. The hasher's keys come from the operating system; a forked process
+/// inherits them, so its number and the time are hashed too.
+fn new_run_id() -> String {
+    let (random, process) = (RandomState::new(), (SystemTime::now(), std::process::id()));
+    format!("{:016x}{:016x}", random.hash_one((0, process)), random.hash_one((1, process)))
 }
 
 /// Seconds since 1970 as a date and time of the Gregorian calendar.
@@ -298,6 +333,10 @@ pub struct RunJson {
     pub format_version: u32,
     /// The state of the run.
     pub state: RunState,
+    /// Distinguishes this run from every other. Its parts, the lines of its manifest and its tables
+    /// carry it. Absent in runs of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
     /// What the answers depend on.
     #[serde(flatten)]
     pub identity: Identity,
@@ -324,6 +363,7 @@ impl RunJson {
         RunJson {
             format_version: RunJson::FORMAT_VERSION,
             state: RunState::Running,
+            run_id: Some(new_run_id()),
             identity,
             made: None,
             table: None,
@@ -339,11 +379,11 @@ impl RunJson {
     /// If there is no `run.json`, or if it cannot be read or has another layout version.
     pub fn read(folder: &Path) -> Result<RunJson, FolderError> {
         let path = folder.join(FILE_NAME);
-        let text = fs::read_to_string(&path).map_err(|source| match source.kind() {
+        let text = own_files::read(&path).map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => FolderError::NoRun { path: folder.to_owned() },
             _ => FolderError::Read { path: path.clone(), source },
         })?;
-        let run: RunJson = serde_json::from_str(&text).map_err(|error| FolderError::Damaged {
+        let run: RunJson = serde_json::from_slice(&text).map_err(|error| FolderError::Damaged {
             path: path.clone(),
             reason: error.to_string(),
         })?;

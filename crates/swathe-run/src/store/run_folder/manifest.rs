@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use swathe::Counts;
 
 use super::FolderError;
-use super::own_files::{check_there, open_own};
+use super::identity::check_run_id;
+use super::own_files::{self, check_there, open_own};
 use super::part::check_line;
 
 pub(super) const FILE_NAME: &str = "manifest.jsonl";
@@ -22,6 +23,9 @@ pub struct ManifestLine {
     /// no checksum either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u64>,
+    /// The id of the run that wrote the line; absent in lines of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
     /// The file of the table's rows in `parts/`.
     pub part: String,
     /// The checksum of that file.
@@ -161,13 +165,15 @@ impl FromIterator<(u64, u64)> for Spans {
 pub(super) struct Manifest {
     path: PathBuf,
     file: File,
+    /// The id of the run, which new lines get.
+    run_id: Option<String>,
     lines: Vec<ManifestLine>,
 }
 
 impl Manifest {
     /// Opens or creates a folder's manifest. A torn last line, left by a process that died while
     /// writing it, is cut off: its part was never announced.
-    pub(super) fn open(folder: &Path) -> Result<Manifest, FolderError> {
+    pub(super) fn open(folder: &Path, run_id: Option<&str>) -> Result<Manifest, FolderError> {
         let path = folder.join(FILE_NAME);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
@@ -175,12 +181,13 @@ impl Manifest {
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(FolderError::read(&path))?;
         let (lines, n_whole) = parse(&text).map_err(LineError::at(&path))?;
+        check_run(&lines, run_id).map_err(FolderError::foreign(&path))?;
         if n_whole < text.len() {
             file.set_len(n_whole as u64).map_err(FolderError::write(&path))?;
         }
         file.seek(SeekFrom::End(0)).map_err(FolderError::write(&path))?;
         check_unsealed(folder, &lines)?;
-        Ok(Manifest { path, file, lines })
+        Ok(Manifest { path, file, run_id: run_id.map(str::to_owned), lines })
     }
 
     /// Creates a manifest with these lines atomically.
@@ -194,9 +201,12 @@ impl Manifest {
     }
 
     /// Reads a folder's manifest without changing it.
-    pub(super) fn read(folder: &Path) -> Result<Vec<ManifestLine>, FolderError> {
+    pub(super) fn read(
+        folder: &Path,
+        run_id: Option<&str>,
+    ) -> Result<Vec<ManifestLine>, FolderError> {
         let path = folder.join(FILE_NAME);
-        let text = std::fs::read(&path).map_err(|source| match source.kind() {
+        let text = own_files::read(&path).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => FolderError::Incomplete {
                 path: folder.to_owned(),
                 reason: format!(
@@ -206,6 +216,7 @@ impl Manifest {
             _ => FolderError::read(&path)(source),
         })?;
         let (lines, _) = parse(&text).map_err(LineError::at(&path))?;
+        check_run(&lines, run_id).map_err(FolderError::foreign(&path))?;
         Ok(lines)
     }
 
@@ -232,7 +243,8 @@ impl Manifest {
 
     /// Adds a line and syncs it: from here on the part exists.
     pub(super) fn announce(&mut self, line: ManifestLine) -> Result<(), FolderError> {
-        let line = ManifestLine { sequence: Some(self.lines.len() as u64), ..line };
+        let sequence = Some(self.lines.len() as u64);
+        let line = ManifestLine { sequence, run: self.run_id.clone(), ..line };
         let text = line.sealed_text();
         self.check_there()?;
         let end = self.file.stream_position().map_err(FolderError::write(&self.path))?;
@@ -249,19 +261,42 @@ impl Manifest {
     }
 }
 
-/// The counts of the problems that a manifest announces, given its text.
+/// The counts of the problems that the manifest in a folder of this run announces. A run that has
+/// just begun has no manifest yet.
 ///
 /// # Errors
-/// If the manifest is damaged; the error says which line and why.
-pub fn committed_counts(manifest: &[u8]) -> Result<Counts, String> {
+/// If the manifest cannot be read, is damaged or is of another run.
+pub fn committed(folder: &Path, run_id: Option<&str>) -> Result<Counts, FolderError> {
+    match Manifest::read(folder, run_id) {
+        Ok(lines) => Ok(sum_counts(lines.iter().map(ManifestLine::counts))),
+        Err(FolderError::Incomplete { .. }) => Ok(Counts::default()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The counts of the problems that a manifest of this run announces, given its text.
+///
+/// # Errors
+/// If the manifest is damaged or of another run; the error says which line and why.
+pub fn committed_counts(manifest: &[u8], run_id: Option<&str>) -> Result<Counts, String> {
     let (lines, _) =
         parse(manifest).map_err(|error| format!("line {}: {}", error.line, error.reason))?;
+    check_run(&lines, run_id)?;
     Ok(sum_counts(lines.iter().map(ManifestLine::counts)))
 }
 
 /// The sum of several counts.
 pub fn sum_counts(counts: impl IntoIterator<Item = Counts>) -> Counts {
     counts.into_iter().fold(Counts::default(), |sum, counts| sum + counts)
+}
+
+/// Checks that all lines are of this run: the checksums of another run's manifest are valid too.
+fn check_run(lines: &[ManifestLine], run_id: Option<&str>) -> Result<(), String> {
+    for (at, line) in lines.iter().enumerate() {
+        check_run_id(run_id, line.run.as_deref())
+            .map_err(|error| format!("line {}: {error}", at + 1))?;
+    }
+    Ok(())
 }
 
 /// Lines of earlier versions have no checksum, so they are compared with the contents of their
@@ -447,6 +482,7 @@ mod tests {
         let seal = Checksum { n_bytes: 1, blake3: "00".to_owned() };
         ManifestLine {
             sequence: None,
+            run: None,
             part: format!("{number:06}.parquet"),
             rows: seal.clone(),
             outcomes: seal,
@@ -471,15 +507,21 @@ mod tests {
     #[test]
     fn numbers_go_on_beyond_six_digits() {
         let folder = tempfile::tempdir().unwrap();
-        let mut manifest = Manifest::open(folder.path()).unwrap();
+        let mut manifest = Manifest::open(folder.path(), Some("one")).unwrap();
         assert_eq!(manifest.next_number(), 0);
         manifest.announce(line(999_999)).unwrap();
         assert_eq!(manifest.next_number(), 1_000_000);
         manifest.announce(line(1_000_000)).unwrap();
         assert_eq!(manifest.next_number(), 1_000_001);
-        let read = Manifest::read(folder.path()).unwrap();
+        let read = Manifest::read(folder.path(), Some("one")).unwrap();
         assert_eq!(read, manifest.lines());
         assert_eq!(read[1].sequence, Some(1));
+        for other in [None, Some("other")] {
+            assert!(matches!(
+                Manifest::read(folder.path(), other),
+                Err(FolderError::Foreign { .. })
+            ));
+        }
     }
 
     #[test]

@@ -91,7 +91,7 @@ pub fn merge_shards(run: &Path, n_threads: usize) -> Result<Merged, FolderError>
     remove_temporary(run)?;
     let lines: Vec<(PathBuf, Vec<ManifestLine>)> = shards
         .iter()
-        .map(|(path, _)| Ok((path.clone(), Manifest::read(path)?)))
+        .map(|(path, run)| Ok((path.clone(), Manifest::read(path, run.run_id.as_deref())?)))
         .collect::<Result<_, FolderError>>()?;
     let table = first.table.clone().unwrap_or_default();
     let borrowed: Vec<(PathBuf, &[ManifestLine])> =
@@ -101,7 +101,7 @@ pub fn merge_shards(run: &Path, n_threads: usize) -> Result<Merged, FolderError>
     let schema = Arc::clone(first_table.schema());
     let simd: BTreeSet<&String> = shards.iter().map(|(_, shard)| &shard.identity.simd).collect();
     let problems = 0..first.identity.n_problems;
-    let made = first.made.as_ref();
+    let made = (first.run_id.as_deref(), first.made.as_ref());
     let threads = (usize::MAX, n_threads);
     let tables = merge(run, &borrowed, problems, (&table, &schema), made, threads)?;
     let merged = Merged {
@@ -150,7 +150,7 @@ pub(super) fn merge(
     folders: &[(PathBuf, &[ManifestLine])],
     problems: Range<u64>,
     (table, schema): (&str, &Schema),
-    made: Option<&RunOrigin>,
+    (run_id, made): (Option<&str>, Option<&RunOrigin>),
     (n_own_from, n_threads): (usize, usize),
 ) -> Result<Tables, FolderError> {
     debug_assert!(schema.fields().iter().all(|field| is_supported(field)));
@@ -185,7 +185,7 @@ pub(super) fn merge(
     let timing = outcomes_columns(&["row", "id", "device", "milliseconds", "attempts"]);
     let failures = outcomes_columns(&["row", "id", "kind", "message"]);
     let [schema, timing, failures] =
-        [schema, &timing, &failures].map(|schema| with_made(schema, made));
+        [schema, &timing, &failures].map(|schema| with_made(schema, run_id, made));
     let written = on_threads("swathe-merge", n_threads, 3, &|number| {
         let (groups, schema, picked) = match number {
             0 => (&rows, &schema, Picked::All),

@@ -18,7 +18,7 @@ use swathe::{Counts, FaultPoint, Faults, OutcomeKind};
 
 use super::FolderError;
 use super::hash::batch_hash;
-use super::identity::Identity;
+use super::identity::{Identity, RUN_ID_KEY, check_run_id, with_made};
 use super::manifest::{self, Checksum, ManifestLine, RowFile, Spans};
 use super::own_files::remove_where;
 use super::table_file::{TableFile, check, check_length, row_bytes};
@@ -260,6 +260,7 @@ pub(super) fn write(
     base: &Path,
     number: u64,
     contents: &Contents,
+    run_id: Option<&str>,
     faults: &Faults,
 ) -> Result<ManifestLine, FolderError> {
     let part = format!("{number:06}.parquet");
@@ -268,7 +269,7 @@ pub(super) fn write(
     let mut files = contents.files.clone();
     for table in &contents.tables {
         let path = base.join(&table.path);
-        let seal = retrying(faults, || write_batch(&path, &table.batch, &[], None))
+        let seal = retrying(faults, || write_batch(&path, &table.batch, &[], run_id, None))
             .map_err(FolderError::write(&path))?;
         files.push(RowFile { path: table.path.clone(), seal });
     }
@@ -277,8 +278,9 @@ pub(super) fn write(
     let folders: BTreeSet<PathBuf> =
         paths.filter_map(|path| path.parent().map(Path::to_owned)).collect();
     folders.iter().try_for_each(|folder| sync_folder(folder))?;
-    let rows_seal = retrying(faults, || write_batch(&path, &contents.table, &contents.cuts, None))
-        .map_err(FolderError::write(&path))?;
+    let rows_seal =
+        retrying(faults, || write_batch(&path, &contents.table, &contents.cuts, run_id, None))
+            .map_err(FolderError::write(&path))?;
     let note = PartNote {
         rows: rows_seal.clone(),
         first_row: contents.first_row(),
@@ -287,7 +289,7 @@ pub(super) fn write(
     };
     let outcomes_path = path.with_file_name(outcomes_name(&part));
     let outcomes_seal =
-        retrying(faults, || write_batch(&outcomes_path, &outcomes, &[], Some(&note)))
+        retrying(faults, || write_batch(&outcomes_path, &outcomes, &[], run_id, Some(&note)))
             .map_err(FolderError::write(&outcomes_path))?;
     sync_folder(&folder.join(FOLDER_NAME))?;
     let kinds = contents.outcomes.iter().map(|outcome| {
@@ -326,6 +328,7 @@ impl PartNote {
         kinds.for_each(|kind| counts.add(kind));
         ManifestLine {
             sequence: None,
+            run: None,
             part,
             rows: self.rows,
             outcomes,
@@ -341,7 +344,10 @@ impl PartNote {
 
 /// The manifest lines of the parts in a folder, rebuilt from the parts' notes. Rows without a file
 /// of outcomes belong to a part that was incomplete when its process died.
-pub(super) fn lines_of_parts(folder: &Path) -> Result<Vec<ManifestLine>, FolderError> {
+pub(super) fn lines_of_parts(
+    folder: &Path,
+    run_id: Option<&str>,
+) -> Result<Vec<ManifestLine>, FolderError> {
     let parts = folder.join(FOLDER_NAME);
     let entries = fs::read_dir(&parts).map_err(FolderError::read(&parts))?;
     let names = entries.flatten().filter_map(|entry| {
@@ -351,12 +357,16 @@ pub(super) fn lines_of_parts(folder: &Path) -> Result<Vec<ManifestLine>, FolderE
     });
     let mut names: Vec<String> = names.collect();
     names.sort_by_key(|name| (name.len(), name.clone()));
-    names.into_iter().map(|name| line_of_part(&parts, name)).collect()
+    names.into_iter().map(|name| line_of_part(&parts, name, run_id)).collect()
 }
 
-fn line_of_part(parts: &Path, part: String) -> Result<ManifestLine, FolderError> {
+fn line_of_part(
+    parts: &Path,
+    part: String,
+    run_id: Option<&str>,
+) -> Result<ManifestLine, FolderError> {
     let path = parts.join(outcomes_name(&part));
-    let table = TableReader::open(&path)?;
+    let table = open_part(&path, run_id)?;
     let notes = table.builder.metadata().file_metadata();
     let notes = notes.key_value_metadata().into_iter().flatten();
     let note = notes.into_iter().find(|note| note.key == NOTE_KEY);
@@ -382,10 +392,19 @@ fn line_of_part(parts: &Path, part: String) -> Result<ManifestLine, FolderError>
         Ok((problems, kinds.collect::<Result<Vec<_>, _>>()?))
     };
     let (problems, kinds) = read().map_err(FolderError::damaged(&path))?;
-    let rows = TableReader::open(&rows_path)?.builder;
+    let rows = open_part(&rows_path, run_id)?.builder;
     let n_rows = rows.metadata().file_metadata().num_rows() as u64;
     let seal = Checksum::of(&path).map_err(FolderError::read(&path))?;
-    Ok(note.line(part, seal, n_rows, problems, kinds.into_iter()))
+    let line = note.line(part, seal, n_rows, problems, kinds.into_iter());
+    Ok(ManifestLine { run: run_id.map(str::to_owned), ..line })
+}
+
+/// Opens a file of a part of this run.
+fn open_part(path: &Path, run_id: Option<&str>) -> Result<TableReader, FolderError> {
+    let table = TableReader::open(path)?;
+    let found = table.builder.schema().metadata().get(RUN_ID_KEY);
+    check_run_id(run_id, found.map(String::as_str)).map_err(FolderError::foreign(path))?;
+    Ok(table)
 }
 
 /// The kind of outcome that has this name.
@@ -421,7 +440,7 @@ pub(super) fn check_line(folder: &Path, at: usize, line: &ManifestLine) -> Resul
     let rows_path = folder.join(FOLDER_NAME).join(&line.part);
     let outcomes_path = rows_path.with_file_name(outcomes_name(&line.part));
     let (mut problems, mut n_rows_told) = (Vec::new(), None);
-    let outcomes = TableReader::open(&outcomes_path)?.columns(&["row", N_ROWS_NAME]);
+    let outcomes = open_part(&outcomes_path, line.run.as_deref())?.columns(&["row", N_ROWS_NAME]);
     outcomes.for_each(|batch| {
         problems.extend(number_column::<UInt64Type>(batch, "row")?.values());
         // Parts of earlier versions do not have this column.
@@ -441,7 +460,7 @@ pub(super) fn check_line(folder: &Path, at: usize, line: &ManifestLine) -> Resul
             line.problems, line.part, held
         )));
     }
-    let rows = TableReader::open(&rows_path)?.builder;
+    let rows = open_part(&rows_path, line.run.as_deref())?.builder;
     let n_rows = rows.metadata().file_metadata().num_rows() as u64;
     if n_rows != n_rows_told.unwrap_or(line.n_rows) || n_rows != line.n_rows {
         return Err(wrong(format!(
@@ -481,9 +500,10 @@ fn write_batch(
     path: &Path,
     batch: &RecordBatch,
     cuts: &[usize],
+    run_id: Option<&str>,
     note: Option<&PartNote>,
 ) -> io::Result<Checksum> {
-    let mut file = TableFile::create(path, batch.schema())?;
+    let mut file = TableFile::create(path, with_made(&batch.schema(), run_id, None))?;
     let mut from = 0;
     for &to in cuts.iter().chain([&batch.num_rows()]) {
         file.write(&batch.slice(from, to - from))?;

@@ -11,7 +11,7 @@ use swathe_arc::{Grid, Problem, Program, grid_from_value};
 use super::differ_rows::DIFFER_ROWS;
 use crate::arc_table::SPLITS;
 use swathe_formats::described_field::described;
-use swathe_run::store::run_folder::{FolderError, write_file, write_table};
+use swathe_run::store::run_folder::{FolderError, read, write_file, write_table};
 use swathe_run::store::table_reader::{TableReader, string_column};
 
 const SAMPLES: &str = "samples";
@@ -117,7 +117,7 @@ pub fn adopt_inputs(run: &Path) -> Result<(), FolderError> {
     for entry in std::fs::read_dir(&shard).map_err(unreadable(&shard))?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         if tables.contains(&name) || name.ends_with(".py") || name == REJECTED {
-            let bytes = std::fs::read(entry.path()).map_err(unreadable(&entry.path()))?;
+            let bytes = read(&entry.path()).map_err(unreadable(&entry.path()))?;
             write_file(&run.join(&name), &bytes)?;
         }
     }

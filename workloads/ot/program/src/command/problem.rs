@@ -11,7 +11,7 @@ use crate::pair_survey::{Outline, PairSurvey};
 use crate::pair_table::reference_name;
 use crate::spelling::Spelling;
 use serde_json::{Value, json};
-use swathe::Padding;
+use swathe::{Cpu, Padding};
 use swathe_ot::{
     CoordScale, Coupling, Crop, Failure, Precision, Reference, Settings, Shape, place_live,
 };
@@ -53,6 +53,7 @@ impl Problem {
     ) -> Result<Problem, CliError> {
         let layers = Layers::read(run_flags.config.as_deref(), &PROGRAM)?;
         let mut problem = Problem::of(&layers, flags)?;
+        problem.input.bytes_max = run.engine.memory.cap_bytes();
         problem.settings = with_buckets(problem.settings, &run.engine.padding)?;
         problem.settings.check().map_err(usage)?;
         if problem.settings.potentials && problem.fields == FieldsFormat::None {
@@ -181,7 +182,8 @@ impl Problem {
     /// [`Problem::recorded`] reads.
     pub(super) fn provenance(&self) -> BTreeMap<String, Value> {
         let mut all = provenance(&self.settings, self.fields, self.label, self.um_per_px);
-        let InputChoices { group_by, order_by, step, axes, all_labels, background } = &self.input;
+        let InputChoices { group_by, order_by, step, axes, all_labels, background, .. } =
+            &self.input;
         let given = [
             ("group-by", group_by.as_ref().map(|names| json!(names.join(",")))),
             ("order-by", order_by.as_ref().map(|name| json!(name))),
@@ -235,6 +237,7 @@ fn input_choices(layers: &Layers, flags: &OtInputFlags) -> Result<InputChoices, 
         },
         all_labels: text("label", &flags.label)?.as_deref() == Some("all"),
         background: background(layers, flags)?,
+        bytes_max: Cpu::detect().memory_default_bytes(),
     })
 }
 

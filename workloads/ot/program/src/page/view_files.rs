@@ -11,7 +11,7 @@ use super::choice::has_view;
 use super::view::PairView;
 use swathe_formats::atomic_file::{AtomicFile, temporary_target};
 use swathe_run::store::row_numbers::RowNumbers;
-use swathe_run::store::run_folder::{FolderError, RunJson, make_own_folder};
+use swathe_run::store::run_folder::{FolderError, RunJson, make_own_folder, read};
 
 const FOLDER_NAME: &str = "views";
 
@@ -163,7 +163,7 @@ fn read_view(path: &Path, row: u64) -> Option<Value> {
     if fs::metadata(path).ok()?.len() > N_BYTES_MAX {
         return None;
     }
-    let mut view: Value = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    let mut view: Value = serde_json::from_slice(&read(path).ok()?).ok()?;
     let fields = view.as_object_mut()?;
     let is_whole = fields.get("format").and_then(Value::as_u64) == Some(PairView::FORMAT.into())
         && fields.get("row").and_then(Value::as_u64) == Some(row);

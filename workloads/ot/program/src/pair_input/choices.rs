@@ -17,6 +17,8 @@ pub struct InputChoices {
     pub all_labels: bool,
     /// What is taken off every pixel.
     pub background: Background,
+    /// The most that a table may take when it is decoded.
+    pub bytes_max: u64,
 }
 
 impl Default for InputChoices {
@@ -28,6 +30,7 @@ impl Default for InputChoices {
             axes: AxisChoice::default(),
             all_labels: false,
             background: Background::None,
+            bytes_max: u64::MAX,
         }
     }
 }

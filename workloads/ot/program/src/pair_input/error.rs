@@ -50,6 +50,22 @@ pub enum PairInputError {
         /// What is wrong with it.
         source: FrameError,
     },
+    /// A table takes more memory than there is.
+    #[error("{path} takes {} MiB or more, and there are {} MiB", bytes.div_ceil(1 << 20), bytes_max >> 20, path = path.display())]
+    TableTooLarge {
+        /// The table.
+        path: PathBuf,
+        /// What it takes, as far as is known.
+        bytes: u64,
+        /// The limit.
+        bytes_max: u64,
+    },
+    /// The table has columns and no rows.
+    #[error("{path} has no rows", path = path.display())]
+    NoRows {
+        /// The table.
+        path: PathBuf,
+    },
     /// A column is absent.
     #[error("{path} has no column called {column:?}; it has {columns:?}", path = path.display())]
     MissingColumn {
@@ -177,6 +193,9 @@ impl PairInputError {
         |error| match error {
             TextTableError::Csv(source) => PairInputError::Csv { path, source },
             TextTableError::Parquet { message } => PairInputError::Parquet { path, message },
+            TextTableError::TooLarge { bytes, bytes_max } => {
+                PairInputError::TableTooLarge { path, bytes, bytes_max }
+            }
             TextTableError::ColumnType { column, data_type } => {
                 PairInputError::ColumnType { path, column, data_type }
             }
@@ -202,6 +221,13 @@ impl PairInputError {
             PairInputError::MissingColumn { .. } => {
                 "a table of pairs has the columns pair_id, src and tgt; a table of frames has path; a table of masks has mask_rle, mask_height_px and mask_width_px"
             }
+            PairInputError::TableTooLarge { bytes, .. } => {
+                return Cow::Owned(format!(
+                    "give --memory {}MiB or more",
+                    (4 * bytes).div_ceil(1 << 20)
+                ));
+            }
+            PairInputError::NoRows { .. } => "a table has a row for each pair or frame",
             PairInputError::NoSuchColumn { .. } => "name one of its columns, or none",
             PairInputError::UnsaidSeries { group, order, .. } => {
                 let flag = |name: &str, column: &Option<String>| match column {

@@ -33,6 +33,9 @@ pub(super) fn pairs(
     let widths = UM_COLUMNS.map(|names| names.map(texts));
     let [[source_um, any_um], [target_um, _]] = widths;
     let (source_um, target_um, any_um) = (source_um?, target_um?, any_um?);
+    if table.rows().is_empty() {
+        return Err(PairInputError::NoRows { path: path.to_owned() });
+    }
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut collector = Collector::default();
     for (at, &row) in table.rows().iter().enumerate() {
