@@ -469,7 +469,8 @@ fn motion_is_doubted_where_mass_changes_in_one_place() {
         assert!(ended.stderr.contains(example), "{}", ended.stderr);
         let run = folder.path().join("run");
         let doubts = texts(&run, "motion_doubt");
-        let expected = ["", "a body vanished (50 % of the mass)", "a body appeared (50 % of the mass)"];
+        let expected =
+            ["", "a body vanished (50 % of the mass)", "a body appeared (50 % of the mass)"];
         assert_eq!(doubts, expected);
         let report = swathe(folder.path(), "report run --text").expect(0).stdout;
         assert!(report.contains("is in doubt"), "{report}");

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use swathe::{Finish, Need, Size, Source, Stop};
 use swathe_ot::{
     AffineFit, Blurring, Crop, Failure, Frame, Geometry, MotionDoubt, Pair, PixelBox, Residuals,
-    Settings, Shape, Side, Solution, Summary, Transport, affine_fit, blurring, lift, lift_potentials,
-    mean_velocity_yx_px, motion_doubt, place_live, placed_size, summarise,
+    Settings, Shape, Side, Solution, Summary, Transport, affine_fit, blurring, lift,
+    lift_potentials, mean_velocity_yx_px, motion_doubt, place_live, placed_size, summarise,
 };
 
 use crate::frame::FrameError;

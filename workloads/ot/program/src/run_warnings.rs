@@ -91,7 +91,10 @@ impl RunWarnings {
                 self.n_without_mass += 1;
             }
         }
-        self.sharpness.add(pair, &self.settings);
+        // Mass that moves from body to body is not ε's doing.
+        if pair.doubt.is_none() {
+            self.sharpness.add(pair, &self.settings);
+        }
         let (before, after) = (solution.mass_src, solution.mass_tgt);
         if self.settings.normalize && before > 0.0 && after > 0.0 {
             let is_changed = (after / before - 1.0).abs() > MASS_CHANGE_MAX;

@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use swathe::{Cpu, Delivery, Finish, Outcome, Size, Source, Stop};
 use swathe_ot::{
-    Blurring, Failure, Geometry, MotionDoubt, Pair, Scratch, Settings, Solution, Summary, Transport,
-    placed_size,
+    Blurring, Failure, Geometry, MotionDoubt, Pair, Scratch, Settings, Solution, Summary,
+    Transport, placed_size,
 };
 use swathe_ot_program::pair_workload::live_share;
 use swathe_ot_program::run_warnings::SolvedPair;

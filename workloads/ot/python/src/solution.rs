@@ -8,7 +8,8 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use swathe_ot::{
-    Coupling, Fields, MotionDoubt, Scratch, Settings, Solution, Spread, Summary, lift, lift_potentials,
+    Coupling, Fields, MotionDoubt, Scratch, Settings, Solution, Spread, Summary, lift,
+    lift_potentials,
 };
 use swathe_python::Interrupt;
 

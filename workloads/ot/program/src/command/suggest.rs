@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use swathe::{Budget, Cpu, Reservation, Source};
 use swathe_ot::{
-    BLUR_SHARE_MAX, Choice, CoordScale, EPSILONS, ERROR_PX, Failure, MotionDoubt, Pair, Settings, Trial,
-    TrialFigures, TrialRow, TrialStep, Trials, choose, place_live,
+    BLUR_SHARE_MAX, Choice, CoordScale, EPSILONS, ERROR_PX, Failure, MotionDoubt, Pair, Settings,
+    Trial, TrialFigures, TrialRow, TrialStep, Trials, choose, place_live,
 };
 
 use super::problem::Problem;
