@@ -1,6 +1,7 @@
 //! Whether the motion of a pair is in doubt because mass changes somewhere: a body vanishes, grows,
 //! leaves the frame or bleaches.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -113,6 +114,8 @@ const SHARE: f64 = 0.005;
 const CUT: f64 = 0.2;
 /// How much the cut may change.
 const CUT_CHANGE: f64 = 0.1;
+/// The mass of a body that divides changes by less than this at the same time.
+const DIVISION_CHANGE: f64 = 0.25;
 /// A body's light may move against its outline by this part of its size …
 const LIGHT_OFF: f64 = 0.01;
 /// … and by this part of a cell.
@@ -186,7 +189,7 @@ fn doubt_of_bodies(clusters: &[Cluster], mass: [f64; 2], noise: &Noise) -> Optio
         let is_changed = is_changed(mass, CHANGE, noise);
         return is_changed.then_some(MotionDoubt::Elsewhere { change: change(mass) });
     };
-    if clusters.iter().all(|cluster| cluster.n == [1, 1]) {
+    if clusters.iter().all(|cluster| cluster.is_one() || cluster.divides(noise)) {
         let all = change(mass);
         let is_alike = |cluster: &Cluster| {
             let least = CHANGE + noise.deviations(cluster.mass);
@@ -197,7 +200,7 @@ fn doubt_of_bodies(clusters: &[Cluster], mass: [f64; 2], noise: &Noise) -> Optio
         }
         // Every body changed by the same factor: normalising undoes that, unless it is the sum of
         // changes within a body, which move its light.
-        let odd = clusters.iter().find(|cluster| {
+        let odd = clusters.iter().filter(|cluster| cluster.is_one()).find(|cluster| {
             let size = cluster.area.sqrt();
             let noise = PLACE_DEVIATION * noise.deviations(cluster.mass);
             cluster.light_off > (LIGHT_OFF + noise) * size + LIGHT_OFF_CELLS
@@ -205,11 +208,11 @@ fn doubt_of_bodies(clusters: &[Cluster], mass: [f64; 2], noise: &Noise) -> Optio
         return odd.map(|odd| MotionDoubt::Part { change: change(odd.mass) });
     }
     let share = off(worst) / whole;
+    let n = |side: usize| clusters.iter().map(|cluster| cluster.bodies[side].len()).sum::<usize>();
     let grows = worst.mass[1] > worst.mass[0];
-    let n = [0, 1].map(|side| clusters.iter().map(|cluster| cluster.n[side]).sum::<usize>());
-    Some(match n {
-        [before, after] if before > after && !grows => MotionDoubt::Vanished { share },
-        [before, after] if before < after && grows => MotionDoubt::Appeared { share },
+    Some(match n(0).cmp(&n(1)) {
+        Ordering::Greater if !grows => MotionDoubt::Vanished { share },
+        Ordering::Less if grows => MotionDoubt::Appeared { share },
         _ => MotionDoubt::Body { change: change(worst.mass) },
     })
 }
@@ -345,16 +348,37 @@ impl Body {
 }
 
 /// Bodies of both frames that belong together.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Cluster {
-    /// How many bodies, before and after.
-    n: [usize; 2],
+    /// The masses of the bodies, before and after.
+    bodies: [Vec<f64>; 2],
+    /// Their sums.
     mass: [f64; 2],
     /// How far the light moved against the outline, cells.
     light_off: f64,
     /// The mean area, cells.
     area: f64,
     is_at_edge: bool,
+}
+
+impl Cluster {
+    /// Whether it is a single body, before and after.
+    fn is_one(&self) -> bool {
+        self.bodies.iter().all(|bodies| bodies.len() == 1)
+    }
+
+    /// Whether a body may have divided, or several may have joined, and grown a little. It has not if
+    /// some of the many alone have the mass of the one: then the others are new, or gone.
+    fn divides(&self, noise: &Noise) -> bool {
+        let (one, many) = match self.bodies.each_ref().map(|bodies| &bodies[..]) {
+            [[one], many] | [many, [one]] => (*one, many),
+            _ => return false,
+        };
+        let sum: f64 = many.iter().sum();
+        let is_one = |mass: f64| !is_changed([one, mass], CHANGE, noise);
+        change([one, sum]).abs() < DIVISION_CHANGE
+            && !many.iter().any(|mass| is_one(*mass) || is_one(sum - mass))
+    }
 }
 
 /// Joins every body with the one that the plan carries most of it to, and with the one that most of
@@ -413,7 +437,7 @@ fn matched(
         let side = usize::from(number >= n_src);
         let at = root(&joined, number);
         let cluster = &mut clusters[at];
-        cluster.n[side] += 1;
+        cluster.bodies[side].push(body.mass);
         cluster.mass[side] += body.mass;
         cluster.is_at_edge |= body.is_at_edge;
         off[at][side] = body.off();
@@ -422,7 +446,7 @@ fn matched(
     for (cluster, [before, after]) in clusters.iter_mut().zip(&off) {
         cluster.light_off = (after[0] - before[0]).hypot(after[1] - before[1]);
     }
-    clusters.retain(|cluster| cluster.n != [0, 0]);
+    clusters.retain(|cluster| cluster.bodies.iter().any(|bodies| !bodies.is_empty()));
     clusters
 }
 

@@ -38,6 +38,7 @@ pub(crate) enum Family {
     // Mass changes alike everywhere: normalising is right.
     AllGrow,
     AllFade,
+    DividesAndGrows,
 }
 
 use Family::*;
@@ -63,7 +64,7 @@ pub(crate) const CONSTANT: [Family; 5] = [Moves, ShiftsFar, Turns, SeveralMove, 
 pub(crate) const CONSTANT_HELD_OUT: [Family; 7] =
     [Shears, SmallOnesMove, LargeOneMoves, SeveralMoveInNoise, Deforms, Divides, TouchesTheEdge];
 /// Families whose mass changes alike everywhere.
-pub(crate) const ALIKE: [Family; 2] = [AllGrow, AllFade];
+pub(crate) const ALIKE: [Family; 3] = [AllGrow, AllFade, DividesAndGrows];
 
 /// A pair with its true motion.
 pub(crate) struct MassForm {
@@ -398,6 +399,7 @@ fn drawn(family: Family, shape: Shape, dice: &mut Rng) -> Option<MassForm> {
                 Turns => fate.turn = dice.between(-0.5, 0.5),
                 Shears => fate.shear = dice.between(-0.3, 0.3),
                 AllGrow => fate.stretch = 1.2,
+                DividesAndGrows => fate.stretch = dice.between(1.01, 1.08),
                 AllFade => b.brightness *= 0.75,
                 Leaves | LeavesAmongOthers | LeavesInNoise | Enters if is_first => {
                     // It ends (or begins) partly out of view.
@@ -457,7 +459,7 @@ fn drawn(family: Family, shape: Shape, dice: &mut Rng) -> Option<MassForm> {
             let mut all = before.clone();
             all.push(a);
             let mut all_next: Vec<Body> = fates.iter().flat_map(|fate| fate.next.clone()).collect();
-            if family == Divides {
+            if matches!(family, Divides | DividesAndGrows) {
                 // Two halves go apart.
                 let apart = way(dice, a.reach() * 1.1);
                 let r = a.radii.map(|r| r / 2.0_f64.sqrt());
@@ -472,7 +474,9 @@ fn drawn(family: Family, shape: Shape, dice: &mut Rng) -> Option<MassForm> {
                 fate.next.push(b);
             }
             all_next.extend(&fate.next);
-            if !are_apart(&all, gap) || (family != Divides && !are_apart(&all_next, gap)) {
+            if !are_apart(&all, gap)
+                || (!matches!(family, Divides | DividesAndGrows) && !are_apart(&all_next, gap))
+            {
                 continue;
             }
             found = Some((a, fate));
