@@ -1,6 +1,8 @@
 //! Pairs of frames with bodies whose motion is known, where mass changes and where it does not:
 //! seeded, in closed form.
 
+use std::f64::consts::{PI, TAU};
+
 use swathe_ot::synth::Rng;
 use swathe_ot::{Frame, Pair, Shape};
 
@@ -227,15 +229,15 @@ pub(crate) fn form(family: Family, seed: u64, n_shapes: usize) -> MassForm {
 }
 
 fn wobble(dice: &mut Rng) -> Wobble {
-    [0.1, 0.07, 0.05].map(|most| [dice.between(-most, most), dice.between(0.0, 6.28)])
+    [0.1, 0.07, 0.05].map(|most| [dice.between(-most, most), dice.between(0.0, TAU)])
 }
 
 fn body(dice: &mut Rng, shape: Shape, radius: f64, is_mask: bool) -> Body {
     let waves = |dice: &mut Rng| {
         [(); 3].map(|()| {
             let k = dice.between(2.0, 9.0);
-            let way = dice.between(0.0, 6.28);
-            [dice.between(0.05, 0.25), k * way.sin(), k * way.cos(), dice.between(0.0, 6.28)]
+            let way = dice.between(0.0, TAU);
+            [dice.between(0.05, 0.25), k * way.sin(), k * way.cos(), dice.between(0.0, TAU)]
         })
     };
     let aspect = dice.between(0.7, 1.0);
@@ -243,7 +245,7 @@ fn body(dice: &mut Rng, shape: Shape, radius: f64, is_mask: bool) -> Body {
     Body {
         centre: [dice.between(0.0, shape.h_px as f64), dice.between(0.0, shape.w_px as f64)],
         radii: if kind == 0 { [radius; 2] } else { [radius * aspect, radius] },
-        angle: dice.between(0.0, 3.14),
+        angle: dice.between(0.0, PI),
         wobble: if kind >= 3 { wobble(dice) } else { [[0.0; 2]; 3] },
         light: match kind {
             2 => Light::Bell,
@@ -341,7 +343,7 @@ fn drawn(family: Family, shape: Shape, dice: &mut Rng) -> Option<MassForm> {
         _ => (short * dice.between(0.05, 0.22)).max(2.5),
     };
     let way = |dice: &mut Rng, far: f64| {
-        let angle = dice.between(0.0, 6.28);
+        let angle = dice.between(0.0, TAU);
         [far * angle.sin(), far * angle.cos()]
     };
     let mut before: Vec<Body> = Vec::new();
@@ -394,7 +396,7 @@ fn drawn(family: Family, shape: Shape, dice: &mut Rng) -> Option<MassForm> {
                     };
                 }
                 HalfBleaches | HalfBleachesAmongOthers | HalfBleachesInNoise if is_first => {
-                    b.half = Some((dice.between(0.0, 6.28), dice.between(0.3, 0.7)));
+                    b.half = Some((dice.between(0.0, TAU), dice.between(0.3, 0.7)));
                 }
                 Turns => fate.turn = dice.between(-0.5, 0.5),
                 Shears => fate.shear = dice.between(-0.3, 0.3),
@@ -541,7 +543,7 @@ fn drawn(family: Family, shape: Shape, dice: &mut Rng) -> Option<MassForm> {
 /// A number of photons where this many are expected.
 fn counts(dice: &mut Rng, expected: f64) -> f64 {
     if expected > 60.0 {
-        let (a, b) = (dice.between(1e-12, 1.0), dice.between(0.0, std::f64::consts::TAU));
+        let (a, b) = (dice.between(1e-12, 1.0), dice.between(0.0, TAU));
         let normal = (-2.0 * a.ln()).sqrt() * b.cos();
         return (expected + expected.sqrt() * normal).round().max(0.0);
     }
