@@ -104,9 +104,9 @@ def test_warnings_of_blocks_are_issued(cluster, tmp_path):
     y, x = np.ogrid[:60, :80]
     lines = ["pair_id,src,tgt"]
     for k in range(4):
-        for name, radius in [("a", 8), ("b", 10)]:
-            frame = (y - 30) ** 2 + (x - 30 - k) ** 2 <= radius**2
-            # A second body vanishes.
+        for name in ("a", "b"):
+            # One of two bodies vanishes.
+            frame = (y - 30) ** 2 + (x - 30 - k) ** 2 <= 64
             frame |= (name == "a") & ((y - 45) ** 2 + (x - 65) ** 2 <= 25)
             np.save(tmp_path / f"{name}{k}.npy", frame)
         lines.append(f"{k},a{k}.npy,b{k}.npy")
