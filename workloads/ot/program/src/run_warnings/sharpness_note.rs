@@ -134,7 +134,9 @@ mod tests {
         assert!(told.ends_with(": --epsilon 3e-4 makes the bar narrower"), "{told}");
         // An ε from a sample is explained in the same words, and none is called better.
         let told = text(&[0.2, 5.0, 3.0], &settings, true).unwrap();
-        for words in ["may depend on epsilon", "--epsilon auto took 1e-3 because", "makes the bar narrower"] {
+        for words in
+            ["may depend on epsilon", "--epsilon auto took 1e-3 because", "makes the bar narrower"]
+        {
             assert!(told.contains(words), "{told}");
         }
         let python = note(&[3.0]).text(&settings, false, Spelling::Python).unwrap();
