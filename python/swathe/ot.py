@@ -176,8 +176,15 @@ class Solution:
 
     @property
     def displacement_err_px(self) -> float | None:
-        """The error bar of the displacement, in px; ``None`` with ``raw_velocity=True``."""
+        """The error bar of the displacement, in px; ``None`` with ``raw_velocity=True``. It does not
+        cover mass that changes in one place (:attr:`motion_doubt`), turning and shearing."""
         return self._figures["displacement_err_px"]
+
+    @property
+    def motion_doubt(self) -> str | None:
+        """In words, why the motion may be wrong: mass changes in one place and not everywhere.
+        ``None`` if no reason was found."""
+        return self._figures["motion_doubt"]
 
     @property
     def sinkhorn_divergence(self) -> float | None:
@@ -328,8 +335,8 @@ def solve(
 
     ``units="input"`` gives masses and costs times the source's mass, as other programs report them.
 
-    What the command warns of at the end of a run (an epsilon that is too large, mass that changes,
-    frames that look like a background, sweeps that ran out) is issued as ``UserWarning``.
+    What the command warns of at the end of a run (an epsilon that is too large, motion in doubt
+    because mass changes, frames that look like a background, sweeps that ran out) is issued as ``UserWarning``.
     """
     pair = (src, tgt, src_mask, tgt_mask)
     solutions = solve_batch(

@@ -381,7 +381,7 @@ def test_epsilon_is_chosen_for_the_call(pairs):
     assert alone.figures()["relaxation"] == pytest.approx(9 * first)
     # What was chosen is explained, not called worse than another.
     told = warned(lambda: swathe.ot.solve_batch(near))
-    assert any("makes the bar narrower" in text or "not proved" in text for text in told)
+    assert any("because no smaller value that it tries" in text for text in told), told
     assert not any("is better" in text for text in told)
 
 
@@ -398,7 +398,12 @@ def test_warnings_are_the_commands(tmp_path):
     a, b = disc((60, 80), (30, 30), 8), disc((60, 80), (31, 33), 10)
     many = [(a, b), (a, b)]
     camera = [(a + 0.1, a + 0.1), (a, a)]
+    # One of two bodies vanishes.
+    gone = [(a, a), (a + disc((60, 80), (40, 60), 8), np.roll(a, 2, axis=1))]
+    doubt = "the motion of 1 of 2 pairs is in doubt (for example pair 1: a body vanished (50 % of the mass))"
     for pairs, settings, words in [
+        (gone, {}, doubt),
+        (gone, {"normalize": False}, doubt),
         (many, {}, "2 of the pairs change their total mass by more than 5 %"),
         (camera, {}, "1 of the pairs have mass on more than 75 % of their pixels"),
         (many, {"max_iterations": 1}, "2 of the pairs stopped at max_iterations=1 before"),
@@ -413,6 +418,10 @@ def test_warnings_are_the_commands(tmp_path):
         assert warned(lambda: swathe.ot.solve_batch(pairs, out=out, **settings)) == told
     assert any("change their total mass" in text for text in warned(lambda: swathe.ot.solve(a, b)))
     assert warned(lambda: swathe.ot.solve(a, np.roll(a, 2, axis=1), epsilon=3e-4)) == []
+    rows = swathe.ot.solve_batch(gone).rows()
+    assert [row["motion_doubt"] for row in rows] == [None, "a body vanished (50 % of the mass)"]
+    assert swathe.ot.solve(*gone[1]).motion_doubt == "a body vanished (50 % of the mass)"
+    assert swathe.ot.solve(*gone[0]).motion_doubt is None
 
 
 def test_an_epsilon_outside_of_the_range_is_refused(tmp_path):

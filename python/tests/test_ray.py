@@ -140,14 +140,20 @@ def test_warnings_of_blocks_are_issued(cluster, tmp_path):
     y, x = np.ogrid[:60, :80]
     lines = ["pair_id,src,tgt"]
     for k in range(4):
-        for name, radius in [("a", 8), ("b", 10)]:
-            frame = (y - 30) ** 2 + (x - 30 - k) ** 2 <= radius**2
+        for name in ("a", "b"):
+            # One of two bodies vanishes.
+            frame = (y - 30) ** 2 + (x - 30 - k) ** 2 <= 64
+            frame |= (name == "a") & ((y - 45) ** 2 + (x - 65) ** 2 <= 25)
             np.save(tmp_path / f"{name}{k}.npy", frame)
         lines.append(f"{k},a{k}.npy,b{k}.npy")
     (tmp_path / "pairs.csv").write_text("\n".join(lines) + "\n")
     with pytest.warns(UserWarning, match="of the pairs change their total mass") as told:
         run = swathe.ray.solve(tmp_path / "pairs.csv", tmp_path / "RUN", "ot", blocks=2)
+    # Ray itself warns the first time that it is used.
+    told = [one for one in told if one.category is UserWarning]
     assert all(one.filename == __file__ for one in told)
+    assert any("2 of 2 pairs is in doubt" in str(one.message) for one in told)
+    assert set(run.table["motion_doubt"].str.startswith("a body vanished")) == {True}
     by_call = swathe.ot.auto_epsilon(
         [(np.load(tmp_path / f"a{k}.npy"), np.load(tmp_path / f"b{k}.npy")) for k in range(4)]
     )

@@ -15,6 +15,7 @@ use swathe_formats::npz::Npz;
 use swathe_ot::{Coupling, Pair, Precision, Settings, Shape, lift, solve, synth};
 
 use crate::ot_frames::{numbers, save_npy, series, texts};
+use crate::ot_suggest::discs;
 use crate::program::{
     Ended, Random, announced, command, in_folder, json, result_hash, swathe, table,
 };
@@ -449,4 +450,40 @@ fn motion_is_debiased_by_default() {
     let apart = run("--relaxation inf,10 --epsilon 1e-3", "apart");
     assert_eq!(numbers(&apart, "relaxation_tgt"), [10.0; 4]);
     assert_eq!(numbers(&apart, "relaxation"), [f64::INFINITY; 4]);
+}
+
+/// One of two bodies vanishes: normalised or not, the plan carries mass from body to body.
+#[test]
+fn motion_is_doubted_where_mass_changes_in_one_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, other) = ((30.0, 30.0, 8.0), (50.0, 70.0, 8.0));
+    for (name, bodies) in [("a", &[one, other][..]), ("b", &[(31.0, 33.0, 8.0)]), ("c", &[one])] {
+        discs(&folder.path().join(format!("{name}.npy")), bodies);
+    }
+    let pairs = "pair_id,src,tgt\nmoved,c.npy,b.npy\ngone,a.npy,b.npy\nnew,b.npy,a.npy\n";
+    fs::write(folder.path().join("pairs.csv"), pairs).unwrap();
+    let example = "the motion of 2 of 3 pairs is in doubt (for example pair gone: a body vanished (50 % of the mass))";
+    for flags in ["", " --no-normalize", " --raw-velocity"] {
+        let line = format!("ot pairs.csv --out run{flags}");
+        let ended = swathe(folder.path(), &line).expect(0);
+        assert!(ended.stderr.contains(example), "{}", ended.stderr);
+        let run = folder.path().join("run");
+        let doubts = texts(&run, "motion_doubt");
+        let expected =
+            ["", "a body vanished (50 % of the mass)", "a body appeared (50 % of the mass)"];
+        assert_eq!(doubts, expected);
+        let report = swathe(folder.path(), "report run --text").expect(0).stdout;
+        assert!(report.contains("is in doubt"), "{report}");
+        let shown = swathe(folder.path(), "ot show run gone -o gone.png").expect(0).stderr;
+        assert!(shown.contains("the motion of gone is in doubt: a body vanished"), "{shown}");
+        let shown = swathe(folder.path(), "ot show run moved -o moved.png").expect(0).stderr;
+        assert!(!shown.contains("doubt"), "{shown}");
+        fs::remove_dir_all(&run).unwrap();
+    }
+    for shard in ["1/3", "2/3", "3/3"] {
+        swathe(folder.path(), &format!("ot pairs.csv --out run --shard {shard}")).expect(0);
+    }
+    swathe(folder.path(), "merge run").expect(0);
+    let report = swathe(folder.path(), "report run --text").expect(0).stdout;
+    assert!(report.contains("1 of 1 pairs is in doubt (for example pair new"), "{report}");
 }

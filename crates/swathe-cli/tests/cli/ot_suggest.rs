@@ -183,3 +183,27 @@ fn pairs_that_cannot_be_tried_are_left_out() {
     }
     swathe(folder.path(), line).expect(2);
 }
+
+/// One of two bodies vanishes: what it would take for the answer to be right is not known.
+#[test]
+fn both_answers_are_shown_where_mass_changes_in_one_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("frames");
+    fs::create_dir(&data).unwrap();
+    discs(&data.join("0.npy"), &[(30.0, 30.0, 8.0), (50.0, 70.0, 8.0)]);
+    discs(&data.join("1.npy"), &[(31.0, 33.0, 8.0)]);
+    let ended = swathe(folder.path(), "ot suggest frames").expect(0);
+    assert!(flags(&ended).ends_with(" --relaxation 10"), "{}", ended.stdout);
+    for words in [
+        "Mass changes in one place in 1 of 1 pair (for example: a body vanished (50 % of the mass))",
+        "  --relaxation 0.1 --no-normalize creates and destroys mass",
+        "  --relaxation 100 moves nearly all mass",
+        "neither is known to be the truth",
+    ] {
+        assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
+    }
+    for words in ["with a small error (", "moves mass that may really have appeared"] {
+        let prices = ended.stderr.split("\nrelaxation ").nth(1).unwrap();
+        assert!(!prices.contains(words), "{words}: {}", ended.stderr);
+    }
+}

@@ -7,6 +7,8 @@ use arrow::array::{Array as _, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
 use serde_json::Value;
+use swathe::array::Array;
+use swathe_formats::npy;
 use tempfile::TempDir;
 
 use crate::program::{command, result_hash, swathe, table};
@@ -421,4 +423,27 @@ fn views_that_cannot_be_written_cost_a_warning_and_nothing_else() {
     assert_eq!(result_hash(&run), hash);
     let page = fs::read_to_string(run.join("report.html")).unwrap();
     assert!(page.contains("\"n_views\":0"), "pairs are shown without");
+}
+
+/// One of two bodies vanishes in the second pair.
+#[test]
+fn pairs_whose_motion_is_in_doubt_are_marked() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, xs) in [("a", &[20][..]), ("b", &[23, 60]), ("c", &[26])] {
+        let is_in = |at: usize| {
+            xs.iter().any(|&x| (20..32).contains(&(at / 80)) && (x..x + 12).contains(&(at % 80)))
+        };
+        let pixels = (0..50 * 80).map(|at| f64::from(u8::from(is_in(at))));
+        let frame = Array::new(vec![50, 80], pixels.collect::<Vec<f64>>()).unwrap();
+        npy::save(&folder.path().join(format!("{name}.npy")), &frame).unwrap();
+    }
+    let pairs = "pair_id,src,tgt\nmoved,a.npy,c.npy\ngone,b.npy,c.npy\n";
+    fs::write(folder.path().join("pairs.csv"), pairs).unwrap();
+    swathe(folder.path(), "ot pairs.csv --out RUN").expect(0);
+    let Some(run) = RunPage::open(folder, "RUN") else {
+        return;
+    };
+    assert_eq!(run.figure("motion.n_doubted"), 1.0);
+    assert_eq!(shown(&run, "doubt"), ["", "a body vanished (50 % of the mass)"]);
+    run.assert_sound();
 }

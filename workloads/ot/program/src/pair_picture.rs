@@ -32,6 +32,7 @@ use swathe_run::canvas::{Canvas, Color, Rect, Text};
 ///     target: &pair.target,
 ///     fields: &lift(&solution, &pair.source, &pair.target).unwrap(),
 ///     figures: (&solution).into(),
+///     motion_doubt: None,
 ///     epsilon: settings.epsilon,
 ///     relaxation: settings.relaxation,
 ///     shows_intensities: false,
@@ -52,6 +53,8 @@ pub struct PairPicture<'a> {
     pub fields: &'a Fields,
     /// The figures of the solution.
     pub figures: PairFigures,
+    /// Why its motion is in doubt.
+    pub motion_doubt: Option<&'a str>,
     /// Entropic blur ε that was used.
     pub epsilon: f64,
     /// Price ρ of creating and destroying mass that was used.
@@ -176,7 +179,7 @@ impl PairPicture<'_> {
 
     fn alarm(&self) -> Option<String> {
         match self.figures.status {
-            Status::Converged => None,
+            Status::Converged => self.motion_doubt.map(|doubt| format!("motion in doubt: {doubt}")),
             Status::MaxIterations => {
                 Some(format!("not converged: residual {}", figure(self.figures.residual)))
             }

@@ -19,6 +19,8 @@ pub struct PairRecord {
     pub epsilon: f64,
     /// Price ρ of creating and destroying mass that was used.
     pub relaxation: f64,
+    /// Why its motion is in doubt; runs of earlier versions do not say it.
+    pub motion_doubt: Option<String>,
     /// The file of its maps, relative to the run folder; `None` if they were not kept.
     pub fields_path: Option<String>,
 }
@@ -148,7 +150,7 @@ pub fn read_maps(path: &Path, shape: Shape) -> Result<Fields, PairRecordError> {
     })
 }
 
-const COLUMNS: [&str; 10] = [
+const COLUMNS: [&str; 11] = [
     "pair_id",
     "status",
     "residual",
@@ -158,6 +160,7 @@ const COLUMNS: [&str; 10] = [
     "mass_destroyed",
     "epsilon",
     "relaxation",
+    "motion_doubt",
     "fields_path",
 ];
 
@@ -176,12 +179,12 @@ fn record(batch: &RecordBatch, at: usize) -> Result<PairRecord, String> {
         Status::BothEmpty,
     ];
     let status = all.into_iter().find(|status| status.name() == word);
-    let fields_path = match batch.column_by_name("fields_path") {
-        None => None,
-        Some(_) => {
-            let paths = string_column(batch, "fields_path")?;
-            (!paths.is_null(at)).then(|| paths.value(at).to_owned())
+    let text = |name: &str| -> Result<Option<String>, String> {
+        if batch.column_by_name(name).is_none() {
+            return Ok(None);
         }
+        let texts = string_column(batch, name)?;
+        Ok((!texts.is_null(at)).then(|| texts.value(at).to_owned()))
     };
     Ok(PairRecord {
         figures: PairFigures {
@@ -194,7 +197,8 @@ fn record(batch: &RecordBatch, at: usize) -> Result<PairRecord, String> {
         },
         epsilon: number("epsilon")?,
         relaxation: number("relaxation")?,
-        fields_path,
+        motion_doubt: text("motion_doubt")?,
+        fields_path: text("fields_path")?,
     })
 }
 

@@ -208,6 +208,9 @@ impl Rows for PairRows {
             }
         }
         self.warnings.add(&SolvedPair {
+            row: index,
+            name: format_args!("{id}"),
+            doubt: answer.doubt,
             solution: &answer.solution,
             summary: answer.summary.as_ref(),
             blurring: answer.blurring.as_ref(),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use swathe::{Finish, Need, Size, Source, Stop};
 use swathe_ot::{
-    AffineFit, Blurring, Crop, Failure, Frame, Geometry, Pair, PixelBox, Residuals, Settings,
-    Shape, Side, Solution, Summary, Transport, affine_fit, blurring, lift, lift_potentials,
-    mean_velocity_yx_px, place_live, placed_size, summarise,
+    AffineFit, Blurring, Crop, Failure, Frame, Geometry, MotionDoubt, Pair, PixelBox, Residuals,
+    Settings, Shape, Side, Solution, Summary, Transport, affine_fit, blurring, lift,
+    lift_potentials, mean_velocity_yx_px, motion_doubt, place_live, placed_size, summarise,
 };
 
 use crate::frame::FrameError;
@@ -40,6 +40,8 @@ pub struct PairAnswer {
     pub blurring: Option<Blurring>,
     /// Mean displacement (y, x) over the source's mass, px.
     pub velocity_mean_yx_px: Option<[f64; 2]>,
+    /// Why its motion is in doubt.
+    pub doubt: Option<MotionDoubt>,
     /// The share of the source's pixels that have mass.
     pub live_share: f64,
     /// Width of a pixel in µm, if known.
@@ -248,6 +250,7 @@ impl Finish for PairRun {
                 mean_velocity_yx_px(&solution, &pair.source),
             )
         });
+        let doubt = swathe::timed("doubt motion", || motion_doubt(&solution, pair));
         let live_share = live_share(&pair.source, &solution);
         let [fields, coupling] = self.write(&named.id, pair, &mut solution)?;
         solution.fields = None;
@@ -259,6 +262,7 @@ impl Finish for PairRun {
             fit,
             blurring,
             velocity_mean_yx_px,
+            doubt,
             live_share,
             um_per_px: pair.source.um_per_px,
             fields,

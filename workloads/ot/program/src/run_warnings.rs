@@ -3,7 +3,9 @@
 
 mod sharpness_note;
 
-use swathe_ot::{Blurring, Settings, Solution, Status, Summary};
+use std::fmt;
+
+use swathe_ot::{Blurring, MotionDoubt, Settings, Solution, Status, Summary};
 
 use crate::spelling::Spelling;
 use sharpness_note::SharpnessNote;
@@ -29,11 +31,22 @@ pub struct RunWarnings {
     n_filled: u64,
     n_without_mass: u64,
     sharpness: SharpnessNote,
+    /// Pairs with mass in both frames.
+    n_moved: u64,
+    n_doubted: u64,
+    /// The first pair whose motion is in doubt: its row, its name and why.
+    first_doubted: Option<(usize, String, MotionDoubt)>,
 }
 
 /// What warnings are made of: the figures of one pair.
 #[derive(Clone, Copy, Debug)]
 pub struct SolvedPair<'a> {
+    /// Its number in the input.
+    pub row: usize,
+    /// Its name, as an example of pairs like it.
+    pub name: fmt::Arguments<'a>,
+    /// Why its motion is in doubt.
+    pub doubt: Option<MotionDoubt>,
     /// Its solution; maps are not needed.
     pub solution: &'a Solution,
     /// The figures of its displacement field.
@@ -58,6 +71,9 @@ impl RunWarnings {
             n_filled: 0,
             n_without_mass: 0,
             sharpness: SharpnessNote::default(),
+            n_moved: 0,
+            n_doubted: 0,
+            first_doubted: None,
         }
     }
 
@@ -65,8 +81,9 @@ impl RunWarnings {
     pub fn add(&mut self, pair: &SolvedPair<'_>) {
         let solution = pair.solution;
         match solution.status {
-            Status::Converged => {}
+            Status::Converged => self.n_moved += 1,
             Status::MaxIterations => {
+                self.n_moved += 1;
                 self.n_unconverged += 1;
                 self.residual_max = self.residual_max.max(solution.residual);
             }
@@ -74,13 +91,23 @@ impl RunWarnings {
                 self.n_without_mass += 1;
             }
         }
-        self.sharpness.add(pair, &self.settings);
+        // Mass that moves from body to body is not ε's doing.
+        if pair.doubt.is_none() {
+            self.sharpness.add(pair, &self.settings);
+        }
         let (before, after) = (solution.mass_src, solution.mass_tgt);
         if self.settings.normalize && before > 0.0 && after > 0.0 {
             let is_changed = (after / before - 1.0).abs() > MASS_CHANGE_MAX;
             self.n_mass_changed += u64::from(is_changed);
         }
         self.n_filled += u64::from(pair.live_share > FILLED_SHARE);
+        if let Some(doubt) = pair.doubt {
+            self.n_doubted += 1;
+            // Pairs arrive in any order.
+            if self.first_doubted.as_ref().is_none_or(|(row, ..)| pair.row < *row) {
+                self.first_doubted = Some((pair.row, pair.name.to_string(), doubt));
+            }
+        }
     }
 
     /// The pairs that stopped at the largest number of sweeps.
@@ -107,6 +134,15 @@ impl RunWarnings {
             ));
         }
         texts.extend(self.sharpness.text(&self.settings, self.is_epsilon_auto, spelling));
+        if let Some((_, name, doubt)) = &self.first_doubted {
+            texts.push(format!(
+                "the motion of {} of {} pairs is in doubt (for example pair {name}: {doubt}): mass changes in one place there, and the plan moves mass between bodies to make up for it; the error bar does not cover that, and {} alone does not mend it. {} (see the column motion_doubt)",
+                self.n_doubted,
+                self.n_moved,
+                spelling.no_normalize(),
+                spelling.doubt_advice()
+            ));
+        }
         if self.n_mass_changed > 0 {
             texts.push(format!(
                 "{} of the pairs change their total mass by more than {:.0} %: created and destroyed are relative to normalised mass; {} shows growth (see the column mass_change)",

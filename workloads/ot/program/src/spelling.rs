@@ -45,6 +45,18 @@ impl Spelling {
         }
     }
 
+    /// What to do with pairs whose motion is in doubt.
+    pub(crate) fn doubt_advice(self) -> &'static str {
+        match self {
+            Spelling::Command => {
+                "Leave these pairs out, or compare with --no-normalize --relaxation 0.1, which creates and destroys mass rather than move it far; `swathe ot suggest INPUT` shows both answers"
+            }
+            Spelling::Python => {
+                "Leave these pairs out, or compare with normalize=False, relaxation=0.1, which creates and destroys mass rather than move it far"
+            }
+        }
+    }
+
     /// How a background is taken off the frames.
     pub(crate) fn background_off(self) -> &'static str {
         match self {

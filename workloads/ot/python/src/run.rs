@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use swathe::{Cpu, Delivery, Finish, Outcome, Size, Source, Stop};
 use swathe_ot::{
-    Blurring, Failure, Geometry, Pair, Scratch, Settings, Solution, Summary, Transport, placed_size,
+    Blurring, Failure, Geometry, MotionDoubt, Pair, Scratch, Settings, Solution, Summary,
+    Transport, placed_size,
 };
 use swathe_ot_program::pair_workload::live_share;
 use swathe_ot_program::run_warnings::SolvedPair;
@@ -33,6 +34,7 @@ type Answered = (Vec<Option<RawSolution>>, Vec<FailedPair>, Option<String>);
 pub(crate) struct Finished {
     pub(crate) solution: Solution,
     pub(crate) summary: Option<Summary>,
+    pub(crate) doubt: Option<MotionDoubt>,
     blurring: Option<Blurring>,
     live_share: f64,
 }
@@ -174,7 +176,7 @@ impl Job {
                     let solution = swathe_ot::solve_with(&pair, settings, &mut scratch, &stop);
                     let finished =
                         finished(solution.map_err(failed)?, &pair, settings, self.keeps_fields);
-                    Ok(self.raw(finished, view))
+                    Ok(self.raw(number, finished, view))
                 }),
             };
             if interrupt.borrow_mut().is_due() {
@@ -229,7 +231,7 @@ impl Job {
             if let Delivery::Done(done) = delivery {
                 let outcome = match done.outcome {
                     Outcome::Solved(finished) => match &self.views[done.index] {
-                        Ok(view) => Ok(self.raw(finished, view)),
+                        Ok(view) => Ok(self.raw(done.index, finished, view)),
                         Err(message) => Err(("failed".to_owned(), message.clone())),
                     },
                     other => {
@@ -280,7 +282,7 @@ impl Job {
             self.views.len(),
             move |number| -> Result<Size, Failure> {
                 let view = sizes[number].as_ref().map_err(|_| not_a_pair())?;
-                Ok(view.size_while(&size_settings, memory_bytes, &stop)?)
+                view.size_while(&size_settings, memory_bytes, &stop)
             },
             move |number, stop| {
                 let view = loads[number].as_ref().map_err(|_| not_a_pair())?;
@@ -290,8 +292,12 @@ impl Job {
         )
     }
 
-    fn raw(&self, finished: Finished, view: &Arc<PairView>) -> RawSolution {
+    fn raw(&self, number: usize, finished: Finished, view: &Arc<PairView>) -> RawSolution {
+        let row = self.first + number;
         self.notes.get().add(&SolvedPair {
+            row,
+            name: format_args!("{row}"),
+            doubt: finished.doubt,
             solution: &finished.solution,
             summary: finished.summary.as_ref(),
             blurring: finished.blurring.as_ref(),
@@ -317,10 +323,12 @@ fn finished(
     // Only a warning about the plan's own displacement is made of it.
     let blurring =
         settings.raw_velocity.then(|| swathe_ot::blurring(&solution, &pair.source)).flatten();
+    let doubt = swathe_ot::motion_doubt(&solution, pair);
     if !keeps_fields {
         solution.fields = None;
     }
-    Finished { summary, blurring, live_share: live_share(&pair.source, &solution), solution }
+    let live_share = live_share(&pair.source, &solution);
+    Finished { summary, doubt, blurring, live_share, solution }
 }
 
 struct Finishing {

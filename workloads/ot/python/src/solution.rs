@@ -8,7 +8,8 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use swathe_ot::{
-    Coupling, Fields, Scratch, Settings, Solution, Spread, Summary, lift, lift_potentials,
+    Coupling, Fields, MotionDoubt, Scratch, Settings, Solution, Spread, Summary, lift,
+    lift_potentials,
 };
 use swathe_python::Interrupt;
 
@@ -20,6 +21,7 @@ use crate::run::Finished;
 pub(crate) struct RawSolution {
     solution: Solution,
     summary: Option<Summary>,
+    doubt: Option<MotionDoubt>,
     view: Arc<PairView>,
     settings: Arc<Settings>,
 }
@@ -30,7 +32,8 @@ impl RawSolution {
         view: Arc<PairView>,
         settings: Arc<Settings>,
     ) -> RawSolution {
-        RawSolution { solution: finished.solution, summary: finished.summary, view, settings }
+        let Finished { solution, summary, doubt, .. } = finished;
+        RawSolution { solution, summary, doubt, view, settings }
     }
 
     fn frame_shape(&self) -> (usize, usize) {
@@ -90,6 +93,7 @@ impl RawSolution {
         figures.set_item("sinkhorn_divergence", solution.sinkhorn_divergence)?;
         let error_bar = solution.error_bar.map(|bar| bar.total_px());
         figures.set_item("displacement_err_px", error_bar)?;
+        figures.set_item("motion_doubt", self.doubt.map(|doubt| doubt.to_string()))?;
         if let Some(summary) = &self.summary {
             for (name, suffix, spread) in [
                 ("displacement", "_px", &summary.displacement_px),

@@ -141,7 +141,7 @@ pub fn mean_velocity_yx_px(solution: &Solution, source: &Frame) -> Option<[f64; 
 }
 
 /// Numbers the connected sets of positive pixels from 1; 0 is background.
-fn label(mass: &[f64], shape: Shape) -> (Vec<u32>, usize) {
+pub(crate) fn label(mass: &[f64], shape: Shape) -> (Vec<u32>, usize) {
     let (h, w) = (shape.h_px, shape.w_px);
     let mut labels = vec![0_u32; mass.len()];
     let mut n_objects = 0;

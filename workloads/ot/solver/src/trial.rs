@@ -7,6 +7,7 @@ use swathe::{DeviceKind, Need, Size, Stop, Workload};
 use crate::auto_epsilon::{Change, error_limit_px, is_enough};
 use crate::failure::Failure;
 use crate::frame::Pair;
+use crate::motion_doubt::{MotionDoubt, motion_doubt};
 use crate::scratch::Scratch;
 use crate::settings::{Coupling, Settings};
 use crate::sharpness::blur_px;
@@ -51,6 +52,8 @@ pub struct TrialFigures {
     /// The error is proportional to ε and to 1/ρ; that of the last step follows from the one before.
     /// NaN if there is nothing to compare with.
     pub error_px: f64,
+    /// Why the motion is in doubt.
+    pub doubt: Option<MotionDoubt>,
     /// Transported mass as a fraction of the smaller of the two frames' masses.
     pub transported_share: f64,
     /// Mass that is created instead of moved, as a fraction of the target's.
@@ -135,6 +138,7 @@ impl Workload for Trials {
                 blur_px: blur_px(&solution, &trial.pair.source).unwrap_or(f64::NAN),
                 displacement_px: summarise(&solution).map_or(f64::NAN, |s| s.displacement_px.p50),
                 error_px,
+                doubt: motion_doubt(&solution, &trial.pair),
                 transported_share: transported / smaller,
                 created_share: solution.mass_created_clamped
                     / (transported + solution.mass_created),
@@ -158,6 +162,8 @@ pub struct TrialRow {
     pub n_converged: usize,
     /// Solved pairs whose error is small.
     pub n_exact: usize,
+    /// Solved pairs whose motion is in doubt.
+    pub n_doubted: usize,
     /// How far the mass of one pixel is spread, px.
     pub blur_px: f64,
     /// Displacement, px.
@@ -199,6 +205,7 @@ impl TrialRow {
             n_pairs: moving.len(),
             n_converged: n(&|f| f.status == Status::Converged),
             n_exact: n(&|f| f.error_px <= error_limit_px(f.displacement_px, floor_px)),
+            n_doubted: n(&|f| f.doubt.is_some()),
             blur_px: median(|f| f.blur_px),
             displacement_px: median(|f| f.displacement_px),
             error_px: median(|f| f.error_px),
@@ -239,6 +246,7 @@ pub struct Choice {
 ///     n_pairs: 4,
 ///     n_converged: 4,
 ///     n_exact: if error_px < 0.05 { 3 } else { 0 },
+///     n_doubted: 0,
 ///     blur_px: 4.0,
 ///     displacement_px: 3.0 - error_px,
 ///     error_px,
@@ -338,6 +346,7 @@ mod tests {
             n_pairs: 2,
             n_converged,
             n_exact: 2,
+            n_doubted: 0,
             blur_px: 1.0,
             displacement_px: 1.0,
             error_px: 0.0,

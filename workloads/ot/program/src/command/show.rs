@@ -31,6 +31,12 @@ pub(super) fn show(flags: &OtShowFlags) -> Result<Code, CliError> {
         .hint("give a folder that `swathe ot INPUT --out` made"));
     }
     let record = PairRecord::find(&flags.run, &flags.pair_id).map_err(fault)?;
+    if let Some(doubt) = &record.motion_doubt {
+        warning!(
+            "the motion of {} is in doubt: {doubt}; the error bar does not cover that",
+            flags.pair_id
+        );
+    }
     let recorded = Problem::recorded(&run.identity)?;
     let pair = load(flags, &run.identity, &recorded)?;
     let fields = maps(flags, &record, &recorded, &pair)?;
@@ -40,6 +46,7 @@ pub(super) fn show(flags: &OtShowFlags) -> Result<Code, CliError> {
         target: &pair.target,
         fields: &fields,
         figures: record.figures,
+        motion_doubt: record.motion_doubt.as_deref(),
         epsilon: record.epsilon,
         relaxation: record.relaxation,
         shows_intensities: flags.intensities,

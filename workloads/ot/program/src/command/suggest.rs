@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use swathe::{Budget, Cpu, Reservation, Source};
 use swathe_ot::{
-    BLUR_SHARE_MAX, Choice, CoordScale, EPSILONS, ERROR_PX, Failure, Pair, Settings, Trial,
-    TrialFigures, TrialRow, TrialStep, Trials, choose, place_live,
+    BLUR_SHARE_MAX, Choice, CoordScale, EPSILONS, ERROR_PX, Failure, MotionDoubt, Pair, Settings,
+    Trial, TrialFigures, TrialRow, TrialStep, Trials, choose, place_live,
 };
 
 use super::problem::Problem;
@@ -69,10 +69,11 @@ pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, CliError> {
     let usual = relaxations.iter().min_by(by_usual).copied();
     let usual = usual.unwrap_or(RELAXATION_USUAL);
     let steps = epsilons.iter().rev().map(|&epsilon| TrialStep { epsilon, relaxation: usual });
-    let trials = |steps: Vec<TrialStep>, floor_px: f64| {
-        let solved = try_steps(&pairs, &steps, &problem.settings, &budget, flags.threads, style);
+    let trials_with = |settings: &Settings, steps: Vec<TrialStep>, floor_px: f64| {
+        let solved = try_steps(&pairs, &steps, settings, &budget, flags.threads, style);
         solved.map(|solved| Rows::of(&steps, &solved, floor_px))
     };
+    let trials = |steps, floor_px| trials_with(&problem.settings, steps, floor_px);
     let Some(by_epsilon) = trials(steps.collect(), ERROR_PX) else {
         return Ok(interrupted());
     };
@@ -93,14 +94,30 @@ pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, CliError> {
     let Some(level) = choose(&by_relaxation.rows, TrialRow::is_exact) else {
         return Ok(nothing(&by_relaxation));
     };
-    status!("{}", table(&by_epsilon.rows, &by_relaxation.rows));
+    let doubted = by_epsilon.doubt;
+    status!("{}", table(&by_epsilon.rows, &by_relaxation.rows, doubted.is_some()));
     explain_epsilon(&sharp, &by_epsilon.rows, blur_max_px, &problem.settings);
-    explain_relaxation(&level, &by_relaxation.rows);
-    let TrialStep { epsilon, relaxation } = level.row.step;
+    let step = match &doubted {
+        // A price that changes the answer is no better or worse by that.
+        Some(doubt) => {
+            let raw = Settings { normalize: false, ..problem.settings.clone() };
+            let least = TrialStep { relaxation: relaxations[0], ..sharp.row.step };
+            let Some(small) = trials_with(&raw, vec![least], RELAXATION_ERROR_PX) else {
+                return Ok(interrupted());
+            };
+            explain_doubt(doubt, usual, &small.rows, &by_relaxation.rows);
+            TrialStep { relaxation: usual, ..sharp.row.step }
+        }
+        None => {
+            explain_relaxation(&level, &by_relaxation.rows);
+            level.row.step
+        }
+    };
+    let TrialStep { epsilon, relaxation } = step;
     if flags.apply {
         let path = flags.config.clone();
         let path = path.unwrap_or_else(|| PathBuf::from("swathe.toml"));
-        apply(&path, level.row.step)?;
+        apply(&path, step)?;
     }
     swathe_command::stdout::line(format_args!(
         "--epsilon {} --relaxation {}",
@@ -297,6 +314,8 @@ fn rounded(value: f64) -> f64 {
 struct Rows {
     rows: Vec<TrialRow>,
     n_failed: usize,
+    /// Why the motion of a pair is in doubt.
+    doubt: Option<MotionDoubt>,
 }
 
 impl Rows {
@@ -309,6 +328,7 @@ impl Rows {
         Rows {
             rows: steps.iter().enumerate().filter_map(of_step).collect(),
             n_failed: solved.iter().filter(|figures| figures.is_none()).count(),
+            doubt: solved.iter().flatten().flatten().find_map(|figures| figures.doubt),
         }
     }
 }
@@ -351,13 +371,18 @@ fn try_steps(
     (!stop.requested()).then_some(solved)
 }
 
-/// The rows of both series; the one that they share is listed once.
-fn table(by_epsilon: &[TrialRow], by_relaxation: &[TrialRow]) -> String {
+/// The rows of both series; the one that they share is listed once. Where the motion is in doubt, no
+/// price is known to be near the truth, and rows that differ by it have no error.
+fn table(by_epsilon: &[TrialRow], by_relaxation: &[TrialRow], is_doubted: bool) -> String {
     let mut table = String::from(
         "epsilon  relaxation  displacement_px  error_px  blur_px  transported  created       ms  converged",
     );
     let is_new = |row: &&TrialRow| by_epsilon.iter().all(|other| other.step != row.step);
-    for row in by_epsilon.iter().chain(by_relaxation.iter().filter(is_new)) {
+    let prices = by_relaxation.iter().filter(is_new).map(|row| match is_doubted {
+        true => TrialRow { error_px: f64::NAN, ..*row },
+        false => *row,
+    });
+    for row in by_epsilon.iter().copied().chain(prices) {
         table += &format!(
             "\n{:<7}  {:<10}  {:>15.2}  {:>8}  {:>7.2}  {:>11.4}  {:>7.4}  {:>7.1}  {:>9}",
             short(row.step.epsilon),
@@ -455,6 +480,32 @@ fn explain_relaxation(choice: &Choice, rows: &[TrialRow]) {
             100.0 * other.created_share
         );
     }
+}
+
+/// Prints what small and large prices make of pairs in which mass changes in one place. Normalising
+/// would spread that change over all bodies, so the small price is tried on the masses as they are.
+fn explain_doubt(doubt: &MotionDoubt, usual: f64, small: &[TrialRow], rows: &[TrialRow]) {
+    let (Some(small), Some(large)) = (small.first(), rows.last()) else {
+        return;
+    };
+    status!(
+        "relaxation {}: the default, not a suggestion. Mass changes in one place in {} of {} (for example: {doubt}), and the motion hangs on what is assumed:",
+        short(usual),
+        small.n_doubted,
+        counted(small.n_pairs as u64, "pair", "pairs")
+    );
+    for (row, how, effect) in [
+        (small, " --no-normalize", "creates and destroys mass rather than move it far"),
+        (large, "", "moves nearly all mass, also from body to body"),
+    ] {
+        status!(
+            "  --relaxation {}{how} {effect}: displacement {:.2} px, {:.2} % created",
+            short(row.step.relaxation),
+            row.displacement_px,
+            100.0 * row.created_share
+        );
+    }
+    status!("  neither is known to be the truth: draw a pair of runs with both (`swathe ot show`)");
 }
 
 /// The displacement of a row, and how it differs from another one's.

@@ -68,7 +68,8 @@ The rule:
               blur counts, too
   relaxation  the smallest whose error is at most 2 % or 0.01 px. A smaller one destroys mass here
               and creates it there instead of moving it; a larger one moves mass that really
-              appeared or vanished
+              appeared or vanished. Where mass changes in one place (a body vanishes, grows, fades
+              or leaves the frame) none is suggested: a small and a large one are shown instead
 
 Columns:
   displacement_px  median displacement of the source's pixels, without the pull of entropy

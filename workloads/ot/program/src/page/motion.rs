@@ -5,7 +5,7 @@ use std::path::Path;
 use arrow::array::Array;
 use serde_json::{Value, json};
 
-use super::pair_columns::{TABLE, numbers};
+use super::pair_columns::{DOUBT, TABLE, numbers};
 use swathe_run::page::rounded;
 use swathe_run::store::run_folder::FolderError;
 use swathe_run::store::table_reader::{TableReader, string_column};
@@ -27,8 +27,8 @@ const SURE_SHARE: f64 = 0.1;
 /// Medians and ranges over the pairs that have mass on both sides.
 pub(super) fn figures(run: &Path) -> Result<Value, FolderError> {
     let mut columns: Vec<Vec<f64>> = vec![Vec::new(); NAMES.len()];
-    let (mut n_moved, mut n_converged) = (0_u64, 0_u64);
-    let mut names = vec!["status"];
+    let (mut n_moved, mut n_converged, mut n_doubted) = (0_u64, 0_u64, 0_u64);
+    let mut names = vec!["status", DOUBT];
     names.extend(NAMES);
     let table = TableReader::open(&run.join(TABLE))?.columns(&names);
     table.for_each(|batch| {
@@ -38,6 +38,10 @@ pub(super) fn figures(run: &Path) -> Result<Value, FolderError> {
         n_moved += places.len() as u64;
         let is_converged = |at: &&usize| statuses.value(**at) == "converged";
         n_converged += places.iter().filter(is_converged).count() as u64;
+        if batch.column_by_name(DOUBT).is_some() {
+            let doubts = string_column(batch, DOUBT)?;
+            n_doubted += (doubts.len() - doubts.null_count()) as u64;
+        }
         for (values, name) in columns.iter_mut().zip(NAMES) {
             let numbers = numbers(batch, name)?;
             let value = |at: &usize| {
@@ -55,6 +59,7 @@ pub(super) fn figures(run: &Path) -> Result<Value, FolderError> {
     Ok(json!({
         "n_moved": n_moved,
         "n_converged": n_converged,
+        "n_doubted": n_doubted,
         "n_sure": n_sure,
         "has_error_bar": err_px.iter().any(|err| !err.is_nan()),
         "displacement_px": spread(px),

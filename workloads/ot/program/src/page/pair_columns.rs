@@ -41,6 +41,8 @@ const NUMBERS: [&str; 17] = [
     "displacement_mean_um",
     "displacement_p95_um",
 ];
+/// Why the motion of a pair is in doubt; runs of earlier versions have no such column.
+pub(super) const DOUBT: &str = "motion_doubt";
 /// One more figure: the last of those in µm.
 const MAX_UM: &str = "displacement_max_um";
 /// Figures whose highest values are always shown when a table is too long to be shown whole.
@@ -64,6 +66,7 @@ pub(super) struct PairColumns {
     pub(super) carried: Vec<Carried>,
     ids: Vec<Value>,
     statuses: Vec<Value>,
+    doubts: Vec<Value>,
     messages: Vec<Value>,
     milliseconds: Vec<Value>,
     numbers: Vec<(&'static str, Vec<Value>)>,
@@ -97,6 +100,7 @@ impl PairColumns {
             n_failed: failed.len() as u64,
             ids: vec![Value::Null; n],
             statuses: vec![Value::Null; n],
+            doubts: vec![Value::Null; n],
             messages: vec![Value::Null; n],
             milliseconds: vec![Value::Null; n],
             numbers: NUMBERS
@@ -127,6 +131,9 @@ impl PairColumns {
         columns.insert("pair_id".to_owned(), json!(self.ids));
         columns.insert("status".to_owned(), json!(self.statuses));
         columns.insert("milliseconds".to_owned(), json!(self.milliseconds));
+        if self.doubts.iter().any(|doubt| !doubt.is_null()) {
+            columns.insert(DOUBT.to_owned(), json!(self.doubts));
+        }
         for (name, values) in &self.numbers {
             if values.iter().any(|value| !value.is_null()) {
                 columns.insert((*name).to_owned(), json!(values));
@@ -153,7 +160,7 @@ impl PairColumns {
         place_by_row: &HashMap<u64, usize>,
     ) -> Result<(), FolderError> {
         let carried: Vec<String> = self.carried.iter().map(|column| column.name.clone()).collect();
-        let mut names = vec!["row", "pair_id", "status", MAX_UM];
+        let mut names = vec!["row", "pair_id", "status", DOUBT, MAX_UM];
         names.extend(NUMBERS);
         names.extend(carried.iter().map(String::as_str));
         let table = TableReader::open(&run.join(TABLE))?.columns(&names);
@@ -164,6 +171,12 @@ impl PairColumns {
             for &(from, to) in &places {
                 self.ids[to] = Value::from(ids.value(from));
                 self.statuses[to] = Value::from(statuses.value(from));
+            }
+            if batch.column_by_name(DOUBT).is_some() {
+                let doubts = string_column(batch, DOUBT)?;
+                for &(from, to) in places.iter().filter(|(from, _)| !doubts.is_null(*from)) {
+                    self.doubts[to] = Value::from(doubts.value(from));
+                }
             }
             for (name, values) in &mut self.numbers {
                 let numbers = numbers(batch, name)?;

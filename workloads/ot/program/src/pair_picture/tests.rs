@@ -13,6 +13,7 @@ fn with_picture<T>(pair: &Pair, settings: &Settings, take: impl FnOnce(PairPictu
         target: &pair.target,
         fields: &fields,
         figures: (&solution).into(),
+        motion_doubt: None,
         epsilon: settings.epsilon,
         relaxation: settings.relaxation,
         shows_intensities: false,

@@ -144,13 +144,18 @@ pub(super) fn columns() -> Vec<Column> {
     );
     all.length(
         "displacement_err",
-        "error bar: the mean length of the displacement's error over the source's mass is at most this for nine of ten pairs of known motion; null with --raw-velocity",
+        "error bar: the mean length of the displacement's error over the source's mass is at most this for nine of ten pairs whose bodies keep their mass and their motion is that of least transport; it does not cover mass that changes in one place (see motion_doubt), bodies that turn or shear (transport takes the shortest ways), and the pixels of masks without partly covered ones; null with --raw-velocity",
         |answer| Some(answer.solution.error_bar?.total_px()),
     );
     all.length(
         "displacement_err_epsilon",
         "part of the error bar that a smaller epsilon would take away; a run warns where that is more than 2 % of the displacement and 0.05 px for the median pair",
         |answer| Some(answer.solution.error_bar?.epsilon_px),
+    );
+    all.text(
+        "motion_doubt",
+        "in words, why the motion may be wrong: mass changes in one place and not everywhere (a body vanished, appeared, grew or faded, or crosses the frame's edge), which the plan shows as motion and the error bar does not cover; null if no reason was found",
+        |answer, _| answer.doubt.map(|doubt| doubt.to_string()),
     );
     all.maybe(
         "sinkhorn_divergence",

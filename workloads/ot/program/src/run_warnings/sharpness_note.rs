@@ -35,9 +35,9 @@ impl SharpnessNote {
 
     /// The note, if ε is too large for the median pair.
     ///
-    /// An ε that was chosen on a sample is not called too large: the sample was solved with smaller
-    /// values, which is better evidence than the error bar's coarse grid. The bar is then wide, and
-    /// the note says what makes it narrow.
+    /// The error bar's coarse grid bounds what ε may do, so that no other ε is called better: a
+    /// smaller one makes the bar narrower. Where ε was chosen on a sample, that was solved with
+    /// smaller values, which is better evidence, and the note says so.
     pub(super) fn text(
         &self,
         settings: &Settings,
@@ -70,30 +70,28 @@ impl SharpnessNote {
                     excess * BLUR_SHARE_MAX
                 ),
             )
-        } else if is_epsilon_auto {
-            (
-                1,
-                format!(
-                    "the error bar of the median pair is wide because of epsilon: that part is {excess:.1} times what is small (2 % of the displacement or {ERROR_PX} px). It is a bound from a coarse grid; {} took {:e} because smaller values hardly moved the sampled pairs, or were not proved",
+        } else {
+            let told = format!(
+                "the displacement of the median pair may depend on epsilon: that part of its error bar, a bound from a coarse grid, is {excess:.1} times what is small (2 % of the displacement or {ERROR_PX} px)"
+            );
+            let auto = match is_epsilon_auto {
+                true => format!(
+                    "; {} took {:e} because no smaller value that it tries, and that was proved, moved most of the sampled pairs",
                     spelling.auto_epsilon(),
                     settings.epsilon
                 ),
-            )
-        } else {
-            (
-                1,
-                format!(
-                    "the displacement of the median pair still depends on epsilon, by {excess:.1} times what is small (2 % or {ERROR_PX} px)"
-                ),
-            )
+                false => String::new(),
+            };
+            (1, told + &auto)
         };
         let better = round_down(settings.epsilon / excess.powi(power));
         let is_proved = better >= self.epsilon_least;
         let value = format!("{better:e}");
         let given = spelling.with("epsilon", &value);
-        let advice = match (is_proved, is_epsilon_auto && !settings.raw_velocity) {
-            (true, false) => format!("{given} is better"),
-            (true, true) => format!("{given} makes the bar narrower"),
+        let advice = match (is_proved, settings.raw_velocity) {
+            (true, true) => format!("{given} is better"),
+            // Whether it moves the displacement is known by solving with it alone.
+            (true, false) => format!("{given} makes the bar narrower"),
             (false, _) => format!(
                 "a smaller {} than {:.1e} was not proved for these frames; finer images would help",
                 spelling.name("epsilon"),
@@ -133,15 +131,16 @@ mod tests {
         assert_eq!(text(&[], &settings, false), None);
         assert_eq!(text(&[0.2, 5.0, 0.9], &settings, false), None);
         let told = text(&[0.2, 5.0, 3.0], &settings, false).unwrap();
-        assert!(told.contains("--epsilon 3e-4 is better"), "{told}");
-        // An ε from a sample is explained, not called worse than another.
+        assert!(told.ends_with(": --epsilon 3e-4 makes the bar narrower"), "{told}");
+        // An ε from a sample is explained in the same words, and none is called better.
         let told = text(&[0.2, 5.0, 3.0], &settings, true).unwrap();
-        for words in ["--epsilon auto took 1e-3", "makes the bar narrower"] {
+        for words in
+            ["may depend on epsilon", "--epsilon auto took 1e-3 because", "makes the bar narrower"]
+        {
             assert!(told.contains(words), "{told}");
         }
-        assert!(!told.contains("is better"), "{told}");
         let python = note(&[3.0]).text(&settings, false, Spelling::Python).unwrap();
-        assert!(python.contains("epsilon=3e-4 is better"), "{python}");
+        assert!(python.contains("epsilon=3e-4 makes the bar narrower"), "{python}");
         let raw = Settings { raw_velocity: true, ..settings };
         let told = text(&[3.0], &raw, false).unwrap();
         assert!(told.contains("1.50 times") && told.contains("--epsilon 1e-4"), "{told}");

@@ -56,6 +56,8 @@
         ? tile("Known to a tenth", [S.figure("motion.n_sure", motion.n_sure), ` of ${S.format.count(motion.n_moved)}`], "pairs whose error bar is below a tenth of their displacement", 2 * motion.n_sure < motion.n_moved)
         : tile("Known to a tenth", "–", "there is no error bar with --raw-velocity"),
       tile("Converged", [S.figure("motion.n_converged", motion.n_converged), ` of ${S.format.count(motion.n_moved)}`], "pairs with mass in both frames", motion.n_converged < motion.n_moved),
+      motion.n_doubted === 0 ? null : tile("Motion in doubt", [S.figure("motion.n_doubted", motion.n_doubted), ` of ${S.format.count(motion.n_moved)}`],
+        "pairs where mass changes in one place: the error bar does not cover that (motion_doubt)", true),
     ];
     return h("section", { id: "motion" }, h("h2", {}, "What moved"), h("ul", { class: "tiles ot-tiles", "aria-label": "What moved" }, tiles.filter(Boolean)));
   };
@@ -73,6 +75,9 @@
       number(`p95, ${word}`, `displacement_p95_${unit}`, `95th percentile of the displacement's length, ${word}`),
       number(`max, ${word}`, `displacement_max_${unit}`, `Largest displacement, ${word}`),
     ];
+    const doubts = !has("motion_doubt") ? [] : [
+      { name: "doubt", value: (row) => row.motion_doubt ?? "", cell: doubtCell, help: "Why the motion may be wrong: mass changes in one place, which the error bar does not cover" },
+    ];
     const table = S.table({
       caption: "Pairs. Choose one by a click or Enter to look at it below.",
       pageSize: PAGE_SIZE,
@@ -80,6 +85,7 @@
       columns: [
         { name: "pair", key: "pair_id", cell: (row) => nameCell(data, row), help: "Its name in the input" },
         { name: "status", value: statusText, cell: statusCell, help: "How the solve ended; why, if it failed" },
+        ...doubts,
         ...lengths("px", "px"),
         ...lengths("um", "µm"),
         number("transported", "mass_transported", `Mass of the plan, ${mass}`),
@@ -153,6 +159,7 @@
 
   const statusText = (row) => (row.message === undefined ? String(row.status).replace("_", " ") : `failed: ${row.message}`);
   const statusCell = (row) => h("span", { class: `ot-status${row.status === "converged" ? "" : " bad"}` }, statusText(row));
+  const doubtCell = (row) => h("span", { class: "ot-status bad" }, row.motion_doubt ?? "");
   /** Fewer digits, for axes and scales. */
   const brief = (x, nDigits = 3) => S.format.digits(x, nDigits);
 
@@ -213,6 +220,7 @@
       ["mass destroyed", f("mass_destroyed")],
       ["frames' mass", [f("mass_src"), " → ", f("mass_tgt"), " input units", Number.isFinite(row.mass_change) ? ` (${(100 * row.mass_change).toFixed(1)} %)`.replace("-", "−") : null]],
       ["displacement, mean", [both("displacement_mean"), row.displacement_err_px === undefined || row.displacement_err_px === null ? null : [" ± ", f("displacement_err_px"), " px"]]],
+      ...(row.motion_doubt ? [["motion in doubt", doubtCell(row)]] : []),
       ["displacement, p95", both("displacement_p95")],
       ["displacement, max", both("displacement_max")],
       ["time", f("milliseconds", S.format.ms)],
