@@ -87,6 +87,7 @@ fn run(queries: &LatticeQueries, out: &Path) {
         resume: false,
         shard: None,
         command: String::new(),
+        settings: BTreeMap::new(),
         gives_up: None,
     };
     let settings = Settings { n_threads: 2, ..Settings::default() };
