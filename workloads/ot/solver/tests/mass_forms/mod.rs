@@ -410,8 +410,8 @@ fn drawn(family: Family, shape: Shape, dice: &mut Rng) -> Option<MassForm> {
                     let axis = side / 2;
                     let n = if axis == 0 { shape.h_px } else { shape.w_px } as f64;
                     let out = a.radii[0].max(a.radii[1]) * (2.0 * part - 1.0);
-                    let edge = if side % 2 == 0 { out - 0.5 } else { n - 0.5 - out };
-                    let inward = if side % 2 == 0 { 1.0 } else { -1.0 };
+                    let edge = if side.is_multiple_of(2) { out - 0.5 } else { n - 0.5 - out };
+                    let inward = if side.is_multiple_of(2) { 1.0 } else { -1.0 };
                     let far = dice.between(0.3, 1.6) * a.radii[0];
                     a.centre[axis] = edge + inward * far;
                     let mut by = [dice.between(-2.0, 2.0), dice.between(-2.0, 2.0)];
