@@ -16,9 +16,8 @@ use crate::evaluate::meter::{Limits, Order, Usage};
 use crate::evaluate::profile::{Profile, StatementTime};
 use crate::evaluate::schedule::Scope;
 use crate::generate::harvest::Finder;
-use crate::language::primitive::{self, PRIMITIVES};
+use crate::language::primitive::{self, Primitive, Shortcut};
 use crate::language::safe_default::{is_caught, safe, safe_default};
-use crate::primitives::function;
 use crate::task::Sample;
 use crate::value::Value;
 use crate::value::closure::call;
@@ -591,16 +590,12 @@ impl<'a> Evaluator<'a> {
         };
         match head {
             Head::Primitive(p) => {
-                let primitive = &PRIMITIVES[p as usize];
+                let primitive = Primitive::at(p);
                 if let [function, Value::Set(set)] = values
+                    && let Some(Shortcut::BindFirst(bind)) = primitive.traits.shortcut
                     && self.is_first_of(args[1])
                 {
-                    let bind = if primitive.name == "lbind" {
-                        function::lbind_first
-                    } else {
-                        function::rbind_first
-                    };
-                    return meter::called(|| safe(bind(function, set), primitive.default));
+                    return meter::called(|| safe(bind(function, set), primitive.default()));
                 }
                 meter::called(|| primitive::run(p, values))
             }

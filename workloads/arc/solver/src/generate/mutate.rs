@@ -1,11 +1,11 @@
 //! Mutants: programs with arguments, functions and constants replaced by others of the same type, and programs spliced.
 
-use crate::PRIMITIVES;
 use crate::language::cone::{moved, needed, operands};
 use crate::language::dialect::Dialect;
 use crate::language::program::{Callee, Constant, Operand, Program, Statement};
-use crate::language::result_type::{ResultType, operand_type, result_type, result_types};
+use crate::language::result_type::{ResultType, operand_type, result_types};
 use crate::language::source_text::PAIR_NAMES;
+use crate::{PRIMITIVES, Primitive};
 use std::collections::{HashMap, HashSet};
 use swathe::seed::{draw, mix};
 
@@ -99,7 +99,7 @@ struct Alternatives {
 
 impl Alternatives {
     fn of(dialect: Dialect) -> Alternatives {
-        let rows = (0..PRIMITIVES.len() as u16).filter(|&p| PRIMITIVES[p as usize].is_in(dialect));
+        let rows = (0..PRIMITIVES.len() as u16).filter(|&p| Primitive::at(p).is_in(dialect));
         let rows: Vec<u16> = rows.collect();
         let others = |is_like: &dyn Fn(u16, u16) -> bool| -> HashMap<u16, Vec<u16>> {
             let of = |p: u16| {
@@ -108,13 +108,13 @@ impl Alternatives {
             };
             rows.iter().map(|&p| of(p)).collect()
         };
-        let row = |p: u16| &PRIMITIVES[p as usize];
+        let row = Primitive::at;
         Alternatives {
             called: others(&|p, q| {
-                row(p).parameters() == row(q).parameters() && result_type(p) == result_type(q)
+                row(p).parameters == row(q).parameters && row(p).result == row(q).result
             }),
             passed: others(&|p, q| {
-                row(p).n_args == row(q).n_args && result_type(p) == result_type(q)
+                row(p).n_args == row(q).n_args && row(p).result == row(q).result
             }),
         }
     }

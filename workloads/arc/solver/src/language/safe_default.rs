@@ -4,7 +4,7 @@
 //! function that fails and the outer one goes on with it.
 
 use crate::evaluate::meter;
-use crate::language::primitive::PRIMITIVES;
+use crate::language::primitive::Primitive;
 use crate::set;
 use crate::value::Value;
 use crate::value::closure::{Closure, Form};
@@ -56,7 +56,7 @@ pub(crate) fn is_caught(fault: Fault) -> bool {
 /// tuple.
 pub(crate) fn safe_default(callee: &Value) -> Result {
     match callee {
-        Value::Primitive(p) => PRIMITIVES[*p as usize].default.value(),
+        Value::Primitive(p) => Primitive::at(*p).default().value(),
         _ => SafeDefault::Tuple.value(),
     }
 }

@@ -1,6 +1,5 @@
 //! Programs as text: Python of their dialect, which the parser reads back as the same program.
 
-use crate::PRIMITIVES;
 use crate::language::dialect::Dialect;
 use crate::language::primitive::Primitive;
 use crate::language::program::{COLORS, Callee, Constant, NUMBERS, Operand, Program, Statement};
@@ -139,9 +138,7 @@ pub(crate) fn write_statement(
 
 fn call_text(statement: &Statement, dialect: Dialect, result: &dyn Fn(u32) -> String) -> String {
     let primitive = match &statement.callee {
-        Callee::Function(Operand::Constant(Constant::Primitive(p))) => {
-            Some(&PRIMITIVES[*p as usize])
-        }
+        Callee::Function(Operand::Constant(Constant::Primitive(p))) => Some(Primitive::at(*p)),
         _ => None,
     };
     let args = statement.args.iter().enumerate();
@@ -193,7 +190,7 @@ fn constant_text(constant: &Constant, parameter: Option<&str>, dialect: Dialect)
             None => n.to_string(),
         },
         Constant::Big(n) => n.to_string(),
-        Constant::Primitive(p) => PRIMITIVES[*p as usize].name.to_owned(),
+        Constant::Primitive(p) => Primitive::at(*p).name.to_owned(),
         Constant::Tuple(items) => {
             let named = PAIR_NAMES
                 .into_iter()
@@ -257,7 +254,7 @@ fn int_name(n: i64, parameter: Option<&str>, dialect: Dialect) -> Option<String>
 impl Primitive {
     /// The name of a parameter, in `batt` where dialects differ.
     fn parameter_name(&self, place: usize) -> Option<&'static str> {
-        self.parameters().split(' ').nth(place)?.rsplit('/').next()
+        self.parameters.split(' ').nth(place)?.rsplit('/').next()
     }
 }
 

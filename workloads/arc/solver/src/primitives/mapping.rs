@@ -9,7 +9,7 @@ use crate::columns::column::Column;
 use crate::columns::columnwise::{self, N_TOGETHER, N_TOGETHER_MIN};
 use crate::columns::result_collector::{ResultCollector, inserted_over};
 use crate::evaluate::meter;
-use crate::language::primitive;
+use crate::language::primitive::{Primitive, Shortcut};
 use crate::set::distinct;
 use crate::set::line_segment::LineSegment;
 use crate::set::{self, Set};
@@ -186,7 +186,10 @@ fn shifted_everywhere(f: &Value, places: &Rc<Set>) -> Option<Result> {
         return None;
     };
     let (items, kind) = object.packed()?;
-    if !primitive::is_shift(*p) || items.is_empty() || steps.len() < 2 {
+    if !matches!(Primitive::at(*p).traits.shortcut, Some(Shortcut::Shift))
+        || items.is_empty()
+        || steps.len() < 2
+    {
         return None;
     }
     let (b, d) = (object.bounds(), places.bounds());

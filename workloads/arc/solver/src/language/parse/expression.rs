@@ -189,7 +189,7 @@ impl<'a> Body<'a> {
 /// The primitive that an operand names.
 pub(super) fn primitive_of(callee: &Operand) -> Option<&'static Primitive> {
     match callee {
-        Operand::Constant(Constant::Primitive(p)) => Some(&PRIMITIVES[*p as usize]),
+        Operand::Constant(Constant::Primitive(p)) => Some(Primitive::at(*p)),
         _ => None,
     }
 }
