@@ -289,7 +289,7 @@ fn lines(grid: &Value, places: impl Iterator<Item = Vec<(usize, usize)>>) -> Res
             all.push(crate::set::packed(
                 items,
                 kind,
-                crate::set_order::recipe::Recipe::Rebuilt(Box::new(rebuild)),
+                crate::set_order::iteration_order::IterationOrder::Rebuilt(Box::new(rebuild)),
             ));
             continue;
         }

@@ -6,7 +6,7 @@ use crate::evaluate::meter;
 use crate::set;
 use crate::set::line_segment::LineSegment;
 use crate::set::set_cache;
-use crate::set_order::recipe::Recipe;
+use crate::set_order::iteration_order::IterationOrder;
 use crate::set_order::table::PackedTable;
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};
@@ -125,7 +125,11 @@ fn around(
         let key = kind << 56 | u64::from(packed::place(i, j));
         return Ok(set_cache::set(key, || {
             let items = table(i, j).table.keys().collect();
-            set::packed(items, ElementKind::Place, Recipe::Rebuilt(Box::new(move || table(i, j))))
+            set::packed(
+                items,
+                ElementKind::Place,
+                IterationOrder::Rebuilt(Box::new(move || table(i, j))),
+            )
         }));
     }
     general(place)?.into_value()
@@ -202,7 +206,11 @@ fn outline(ai: &Value, aj: &Value, bi: &Value, bj: &Value) -> Result {
         if ei != si {
             items.extend((sj + 1..ej).map(|j| place(ei, j)));
         }
-        return Ok(set::packed(items, ElementKind::Place, Recipe::Rebuilt(Box::new(rebuild))));
+        return Ok(set::packed(
+            items,
+            ElementKind::Place,
+            IterationOrder::Rebuilt(Box::new(rebuild)),
+        ));
     }
     let last = |v: i64| v.checked_add(1).ok_or(Fault::OverflowError);
     let (rows, columns) = (range(si, last(ei)?)?, range(sj, last(ej)?)?);

@@ -7,7 +7,7 @@ use crate::evaluate::meter;
 use crate::language::safe_default::{SafeDefault, safe};
 use crate::set::set_cache;
 use crate::set::{self, Set};
-use crate::set_order::recipe::Recipe;
+use crate::set_order::iteration_order::IterationOrder;
 use crate::set_order::slot_spans::Span;
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};
@@ -372,7 +372,7 @@ pub(crate) fn asobject(a: &[Value]) -> Result {
                 row.iter().enumerate().map(|(j, &c)| packed::cell(c.into(), i as i32, j as i32)),
             );
         }
-        return Ok(set::packed(cells, meter::cell_kind(), Recipe::Sequence));
+        return Ok(set::packed(cells, meter::cell_kind(), IterationOrder::Sequence));
     }
     let mut cells = Vec::new();
     for (i, row) in op::items(&a[0])?.iter().enumerate() {
@@ -396,14 +396,14 @@ pub(crate) fn toobject(a: &[Value]) -> Result {
             return Ok(set::packed_within(
                 cells,
                 meter::cell_kind(),
-                Recipe::Via(s.clone()),
+                IterationOrder::Via(s.clone()),
                 Some(s.bounds()),
             ));
         }
         let kept =
             (0..items.len() as u32).filter(|&k| on_grid(&g, items[k as usize]).is_some()).collect();
         let cells = items.iter().filter_map(|&x| colored(x)).collect();
-        return Ok(set::packed(cells, meter::cell_kind(), Recipe::Kept(s.clone(), kept)));
+        return Ok(set::packed(cells, meter::cell_kind(), IterationOrder::Kept(s.clone(), kept)));
     }
     let mut cells = Vec::new();
     for index in op::items(&indices)? {

@@ -7,7 +7,7 @@ use crate::evaluate::meter;
 use crate::language::safe_default::{SafeDefault, safe};
 use crate::set::distinct;
 use crate::set::{self, Set};
-use crate::set_order::recipe::Recipe;
+use crate::set_order::iteration_order::IterationOrder;
 use crate::set_order::table::PackedTable;
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};
@@ -51,7 +51,11 @@ pub(crate) fn to_indices(patch: &Value) -> Result {
         }
         let places: Vec<u32> = items.iter().map(|x| x & packed::PLACE_MASK).collect();
         let items = distinct::cells(places.clone());
-        return Ok(set::packed(items, ElementKind::Place, Recipe::Mapped(s.clone(), places)));
+        return Ok(set::packed(
+            items,
+            ElementKind::Place,
+            IterationOrder::Mapped(s.clone(), places),
+        ));
     }
     safe(indices_of(patch), SafeDefault::Set)
 }
@@ -94,7 +98,7 @@ fn places_of(sets: &[Rc<Set>]) -> Value {
         let places = in_order.flatten().map(|x| x & packed::PLACE_MASK);
         PackedTable::collect(ElementKind::Place, places)
     };
-    set::packed(places, ElementKind::Place, Recipe::Rebuilt(Box::new(rebuild)))
+    set::packed(places, ElementKind::Place, IterationOrder::Rebuilt(Box::new(rebuild)))
 }
 
 pub(crate) fn recolor(a: &[Value]) -> Result {
@@ -169,7 +173,7 @@ fn chain_shifted(sets: &[Rc<Set>], kind: ElementKind, step: u32) -> Value {
         let moved = in_order.flatten().map(|x| x.wrapping_add(step));
         PackedTable::collect(kind, moved)
     };
-    set::packed(items, kind, Recipe::Rebuilt(Box::new(rebuild)))
+    set::packed(items, kind, IterationOrder::Rebuilt(Box::new(rebuild)))
 }
 
 /// The patch with every place mapped; cells keep their colour.
@@ -232,7 +236,12 @@ fn rectangle_of(patch: &Value) -> Result {
         for i in b.top..=b.bottom {
             items.extend((b.left..=b.right).map(|j| packed::place(i, j)));
         }
-        return Ok(set::packed_within(items, ElementKind::Place, Recipe::Sequence, Some(b)));
+        return Ok(set::packed_within(
+            items,
+            ElementKind::Place,
+            IterationOrder::Sequence,
+            Some(b),
+        ));
     }
     if op::len(patch)? == 0 {
         return Ok(set::empty());

@@ -5,7 +5,7 @@ use super::extent::{bounds, corner};
 use super::patch::{range, shifted};
 use crate::evaluate::meter::{self, Usage};
 use crate::set;
-use crate::set_order::recipe::Recipe;
+use crate::set_order::iteration_order::IterationOrder;
 use crate::set_order::table::PackedTable;
 use crate::value::Value;
 use crate::value::fault::Result;
@@ -104,7 +104,7 @@ pub(crate) fn upscaled_object(element: &Value, factor: &Value) -> Result {
             let in_order = normal.packed_in_order().expect("the object is packed");
             PackedTable::collect(kind, in_order.into_iter().flat_map(grow)).copied()
         };
-        let grown = set::packed(content, kind, Recipe::Rebuilt(Box::new(rebuild)));
+        let grown = set::packed(content, kind, IterationOrder::Rebuilt(Box::new(rebuild)));
         return shifted(&grown, &Value::Pair(b.top, b.left));
     }
     let (di, dj) = op::unpack(&corner(element, [false, false])?)?;

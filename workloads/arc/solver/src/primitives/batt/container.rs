@@ -175,7 +175,7 @@ pub(crate) fn combine_f(a: &[Value]) -> Result {
             all.absorb(&ValueTable::of_set(y));
             match before {
                 Some(copy) if !all.iter().eq(copy.iter()) => {
-                    identity::record_doubt();
+                    identity::record_ambiguous_read();
                     if is_one { copy } else { all }.into_value()
                 }
                 _ => all.into_value(),
