@@ -2,9 +2,8 @@
 
 use crate::language::cone::{moved, needed, operands};
 use crate::language::dialect::Dialect;
-use crate::language::program::{Callee, Constant, Operand, Program, Statement};
+use crate::language::program::{Callee, Constant, Operand, PAIRS, Program, Statement};
 use crate::language::result_type::{ResultType, operand_type, result_types};
-use crate::language::source_text::PAIR_NAMES;
 use crate::{PRIMITIVES, Primitive};
 use std::collections::{HashMap, HashSet};
 use swathe::seed::{draw, mix};
@@ -187,9 +186,8 @@ fn change_constant(program: &mut Program, of: &Alternatives, chance: &mut Chance
         Constant::Big(_) => Constant::Int(chance.one_of((0..10).collect())?),
         Constant::Primitive(p) => Constant::Primitive(chance.one_of(of.passed.get(p)?.clone())?),
         Constant::Tuple(_) if operand_type(arg, &[]) == ResultType::Pair => {
-            let named = PAIR_NAMES.map(|name| Constant::imported(name, program.dialect));
-            let others = named.into_iter().flatten();
-            let others = others.filter(|other| other != constant);
+            let named = PAIRS.map(|(_, pair)| Constant::pair(pair));
+            let others = named.into_iter().filter(|other| other != constant);
             chance.one_of(others.collect())?
         }
         Constant::None | Constant::Tuple(_) => return None,

@@ -2,7 +2,9 @@
 
 use crate::language::dialect::Dialect;
 use crate::language::primitive::Primitive;
-use crate::language::program::{COLORS, Callee, Constant, NUMBERS, Operand, Program, Statement};
+use crate::language::program::{
+    COLORS, Callee, Constant, NUMBERS, Operand, PAIRS, Program, Statement,
+};
 use std::fmt::Write;
 
 /// The line in which a file names its dialect, without the name.
@@ -192,11 +194,10 @@ fn constant_text(constant: &Constant, parameter: Option<&str>, dialect: Dialect)
         Constant::Big(n) => n.to_string(),
         Constant::Primitive(p) => Primitive::at(*p).name.to_owned(),
         Constant::Tuple(items) => {
-            let named = PAIR_NAMES
-                .into_iter()
-                .find(|name| Constant::imported(name, dialect).as_ref() == Some(constant));
-            if let Some(name) = named {
-                return name.to_owned();
+            if let Some((name, _)) =
+                PAIRS.iter().find(|(_, pair)| Constant::pair(*pair) == *constant)
+            {
+                return (*name).to_owned();
             }
             let texts: Vec<String> =
                 items.iter().map(|item| constant_text(item, None, dialect)).collect();
@@ -205,23 +206,6 @@ fn constant_text(constant: &Constant, parameter: Option<&str>, dialect: Dialect)
         }
     }
 }
-
-/// The names of pairs, in all dialects.
-pub(crate) const PAIR_NAMES: [&str; 13] = [
-    "DOWN",
-    "RIGHT",
-    "UP",
-    "LEFT",
-    "ORIGIN",
-    "UNITY",
-    "NEG_UNITY",
-    "UP_RIGHT",
-    "DOWN_LEFT",
-    "ZERO_BY_TWO",
-    "TWO_BY_ZERO",
-    "TWO_BY_TWO",
-    "THREE_BY_THREE",
-];
 
 /// The name of a number in the place of a parameter. In `batt`, ranks, kinds and colours have names of their own.
 fn int_name(n: i64, parameter: Option<&str>, dialect: Dialect) -> Option<String> {
