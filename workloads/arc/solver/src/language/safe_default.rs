@@ -19,7 +19,7 @@ pub(crate) enum SafeDefault {
     /// The empty tuple, for all types that are not known.
     Tuple,
     /// A function of any arguments that gives the empty tuple.
-    Function,
+    Callable,
 }
 
 impl SafeDefault {
@@ -30,7 +30,7 @@ impl SafeDefault {
             SafeDefault::Zero => Ok(Value::Int(0)),
             SafeDefault::Set => Ok(set::empty()),
             SafeDefault::Tuple => Value::tuple(Vec::new()),
-            SafeDefault::Function => {
+            SafeDefault::Callable => {
                 Closure::value(Form::Nothing, [Value::None, Value::None, Value::None])
             }
         }

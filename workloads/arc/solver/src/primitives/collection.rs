@@ -15,10 +15,6 @@ use crate::value::value_table::ValueTable;
 use crate::value::{Value, nesting_of};
 use std::rc::Rc;
 
-pub(crate) fn contained(a: &[Value]) -> Result {
-    contains(&a[1], &a[0]).map(Value::Bool)
-}
-
 /// `value in container`.
 pub(crate) fn contains(container: &Value, value: &Value) -> Result<bool> {
     meter::spend(op::len(container)? / 8)?;
@@ -316,15 +312,7 @@ fn chained(containers: &Tuple) -> Option<Result> {
     Some(paid.map(|()| Value::Tuple(Rc::new(Tuple::chain(sets, kind)))))
 }
 
-pub(crate) fn maximum(a: &[Value]) -> Result {
-    extreme(&a[0], true)
-}
-
-pub(crate) fn minimum(a: &[Value]) -> Result {
-    extreme(&a[0], false)
-}
-
-fn extreme(container: &Value, greatest: bool) -> Result {
+pub(crate) fn extreme(container: &Value, greatest: bool) -> Result {
     if let Value::Pair(i, j) = *container {
         return Ok(Value::Int(if greatest { i.max(j) } else { i.min(j) }.into()));
     }

@@ -16,14 +16,6 @@ use crate::value::operator as op;
 use crate::value::packed::{self, ElementKind};
 use crate::value::value_table::ValueTable;
 
-pub(crate) fn mostcolor(a: &[Value]) -> Result {
-    most_color(&a[0])
-}
-
-pub(crate) fn leastcolor(a: &[Value]) -> Result {
-    by_count(&a[0], false)
-}
-
 /// The most common colour; a grid caches it. In a dialect with defaults this is the one of grids, and not-a-number
 /// without cells.
 pub(crate) fn most_color(v: &Value) -> Result {

@@ -14,10 +14,6 @@ use crate::value::operator as op;
 use crate::value::packed::{self, ElementKind};
 use crate::value::value_table::ValueTable;
 
-pub(crate) fn connect(a: &[Value]) -> Result {
-    connected(&a[0], &a[1])
-}
-
 pub(crate) fn shoot(a: &[Value]) -> Result {
     let (start, direction) = (&a[0], &a[1]);
     let far = |k: usize| -> Result {
@@ -29,7 +25,7 @@ pub(crate) fn shoot(a: &[Value]) -> Result {
 }
 
 /// The straight or diagonal line between two places, or nothing.
-fn connected(a: &Value, b: &Value) -> Result {
+pub(crate) fn connected(a: &Value, b: &Value) -> Result {
     if let (&Value::Pair(ai, aj), &Value::Pair(bi, bj)) = (a, b)
         && packed::fits(ai.into(), aj.into())
         && packed::fits(bi.into(), bj.into())
@@ -152,16 +148,8 @@ fn four(place: &Value, steps: [(i64, i64); 4]) -> Result<ValueTable> {
     Ok(ValueTable::collect(all))
 }
 
-pub(crate) fn inbox(a: &[Value]) -> Result {
-    grown_box(&a[0], -1)
-}
-
-pub(crate) fn outbox(a: &[Value]) -> Result {
-    grown_box(&a[0], 1)
-}
-
 /// The outline of the bounds moved outwards by one cell, or inwards.
-fn grown_box(patch: &Value, by: i64) -> Result {
+pub(crate) fn grown_box(patch: &Value, by: i64) -> Result {
     let by = Value::Int(by);
     let (ai, aj) = (op::sub(&top(patch)?, &by)?, op::sub(&left(patch)?, &by)?);
     let (bi, bj) = (op::add(&bottom(patch)?, &by)?, op::add(&right(patch)?, &by)?);

@@ -5,7 +5,8 @@
 //!
 //! # To add a primitive
 //!
-//! 1. Write its function here, in the file of its subject (in `batt` if only that dialect has it).
+//! 1. Write its function here, in the file of its subject (in `batt` if only that dialect has it), unless one that is
+//!    there does it with other arguments.
 //! 2. Add its row at the end of the [table](crate::language::primitive::PRIMITIVES). Parser, evaluator, column kernels,
 //!    mutants and texts of programs read all that they know of it from the row.
 //! 3. Record calls of the Python reference: `tests/golden/<name>.json` for arc-dsl, `tests/golden-batt` and

@@ -37,11 +37,7 @@ pub(crate) fn underfill(a: &[Value]) -> Result {
     filled(&a[0], &a[1], &a[2], Some(&background))
 }
 
-pub(crate) fn cover(a: &[Value]) -> Result {
-    covered(&a[0], &a[1])
-}
-
-fn covered(grid: &Value, patch: &Value) -> Result {
+pub(crate) fn covered(grid: &Value, patch: &Value) -> Result {
     let background = most_color(grid)?;
     if packed_set(patch).is_some() {
         return filled(grid, &background, patch, None);
@@ -146,17 +142,13 @@ fn packed_items(container: &Value, are_cells: bool) -> Option<Vec<u32>> {
     }
 }
 
-pub(crate) fn paint(a: &[Value]) -> Result {
-    painted(&a[0], &a[1], None)
-}
-
 pub(crate) fn underpaint(a: &[Value]) -> Result {
     sides(&a[0])?;
     let background = most_color(&a[0])?;
     painted(&a[0], &a[1], Some(&background))
 }
 
-fn painted(grid: &Value, obj: &Value, under: Option<&Value>) -> Result {
+pub(crate) fn painted(grid: &Value, obj: &Value, under: Option<&Value>) -> Result {
     if let (Some(g), Value::Set(s)) = (dense(grid), obj)
         && let Some((items, kind)) = s.packed()
         && (kind.has_color() || items.is_empty())

@@ -34,10 +34,6 @@ pub(crate) fn has_cells(patch: &Value) -> Result<bool> {
     }
 }
 
-pub(crate) fn toindices(a: &[Value]) -> Result {
-    to_indices(&a[0])
-}
-
 /// The places of a patch; in a dialect with defaults, the empty set for what is no patch.
 pub(crate) fn to_indices(patch: &Value) -> Result {
     if let Some((s, items, kind)) = packed_set(patch) {
@@ -117,10 +113,6 @@ pub(crate) fn recolor(a: &[Value]) -> Result {
     set::from_values(cells)
 }
 
-pub(crate) fn shift(a: &[Value]) -> Result {
-    shifted(&a[0], &a[1])
-}
-
 pub(crate) fn shifted(patch: &Value, directions: &Value) -> Result {
     if let (Some((s, items, _)), &Value::Pair(di, dj)) = (packed_set(patch), directions)
         && packed::fits(di.into(), dj.into())
@@ -197,10 +189,6 @@ pub(crate) fn map_places(
     set::from_values(all)
 }
 
-pub(crate) fn normalize(a: &[Value]) -> Result {
-    normalized(&a[0])
-}
-
 pub(crate) fn normalized(patch: &Value) -> Result {
     safe(moved_to_origin(patch), SafeDefault::Set)
 }
@@ -219,10 +207,6 @@ pub(crate) fn corners(a: &[Value]) -> Result {
     let all = [[false, false], [false, true], [true, false], [true, true]];
     let all = all.into_iter().map(|g| corner(patch, g)).collect::<Result<Vec<_>>>()?;
     ValueTable::collect(all).copied().into_value()
-}
-
-pub(crate) fn backdrop(a: &[Value]) -> Result {
-    backdrop_of(&a[0])
 }
 
 pub(crate) fn backdrop_of(patch: &Value) -> Result {
@@ -289,16 +273,8 @@ pub(crate) fn delta(a: &[Value]) -> Result {
     }
 }
 
-pub(crate) fn hperiod(a: &[Value]) -> Result {
-    period(&a[0], 1)
-}
-
-pub(crate) fn vperiod(a: &[Value]) -> Result {
-    period(&a[0], 0)
-}
-
 /// The least shift along the axis under which the object repeats itself.
-fn period(obj: &Value, axis: usize) -> Result {
+pub(crate) fn period(obj: &Value, axis: usize) -> Result {
     let normal = normalized(obj)?;
     let n = if axis == 1 { width_of(&normal)? } else { height_of(&normal)? };
     if let Some((_, items, ElementKind::Cell | ElementKind::Triple)) = packed_set(&normal) {

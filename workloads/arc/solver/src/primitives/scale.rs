@@ -14,14 +14,6 @@ use crate::value::operator as op;
 use crate::value::packed::{self, ElementKind};
 use crate::value::value_table::ValueTable;
 
-pub(crate) fn hupscale(a: &[Value]) -> Result {
-    upscaled(&a[0], &a[1], (false, true))
-}
-
-pub(crate) fn vupscale(a: &[Value]) -> Result {
-    upscaled(&a[0], &a[1], (true, false))
-}
-
 pub(crate) fn upscale(a: &[Value]) -> Result {
     if a[0].is_tuple() {
         return upscaled(&a[0], &a[1], (true, true));

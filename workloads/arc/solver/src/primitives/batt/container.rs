@@ -189,15 +189,7 @@ pub(crate) fn combine_f(a: &[Value]) -> Result {
     }
 }
 
-pub(crate) fn mostcommon_f(a: &[Value]) -> Result {
-    common(&a[0], true)
-}
-
-pub(crate) fn leastcommon_f(a: &[Value]) -> Result {
-    common(&a[0], false)
-}
-
-fn common(container: &Value, most: bool) -> Result {
+pub(crate) fn common(container: &Value, most: bool) -> Result {
     most_counted(&op::items(container)?, most)?.ok_or(Fault::ValueError)
 }
 
