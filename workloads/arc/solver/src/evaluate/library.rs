@@ -2,7 +2,7 @@
 
 use crate::evaluate::schedule::{Schedule, Scope};
 use crate::language::dialect::Dialect;
-use crate::language::primitive::{Failure, Primitive};
+use crate::language::primitive::{CanFail, Primitive};
 use crate::language::program::{Callee, Constant, Operand, Program};
 use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -415,7 +415,7 @@ impl Graph {
             Node::Call(Head::Primitive(p), args, _, dialect, _) => {
                 // Only a recursion without end is no default there.
                 if dialect.has_defaults() {
-                    return Primitive::at(*p).traits.failure == Failure::DespiteDefaults;
+                    return Primitive::at(*p).traits.can_fail == CanFail::DespiteDefaults;
                 }
                 (p, args)
             }
@@ -425,12 +425,12 @@ impl Graph {
             _ => return true,
         };
         let primitive = Primitive::at(*p);
-        let is_safe = match primitive.traits.failure {
-            Failure::Possible | Failure::DespiteDefaults => false,
-            Failure::NotOnPrimitives => args.first().is_some_and(|&f| {
+        let is_safe = match primitive.traits.can_fail {
+            CanFail::Yes | CanFail::DespiteDefaults => false,
+            CanFail::NotOnPrimitives => args.first().is_some_and(|&f| {
                 matches!(self.nodes[f as usize], Node::Constant(Constant::Primitive(_), _))
             }),
-            Failure::Never => true,
+            CanFail::Never => true,
         };
         !is_safe || !primitive.takes(args.len())
     }

@@ -15,7 +15,7 @@ use std::num::NonZero;
 use std::rc::Rc;
 use std::sync::LazyLock;
 
-/// One function of the DSL, and all that is known of it. [How to add one](crate::primitives).
+/// One function of the DSL, and all that is known of it. `primitives/mod.rs` says how to add one.
 pub struct Primitive {
     /// The name that programs use.
     pub name: &'static str,
@@ -41,7 +41,7 @@ pub(crate) struct Traits {
     /// Whether the last argument may be left out.
     is_last_optional: bool,
     /// Whether a call can fail although its arguments did not.
-    pub(crate) failure: Failure,
+    pub(crate) can_fail: CanFail,
     /// Whether it calls functions that it is given, and keeps none.
     pub(crate) calls_functions: bool,
     /// The same on many values at once.
@@ -54,8 +54,8 @@ pub(crate) struct Traits {
 
 /// Whether a call with the right number of arguments can fail. Limits are not counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Failure {
-    Possible,
+pub(crate) enum CanFail {
+    Yes,
     /// Also in dialects with defaults: Python recurses without end.
     DespiteDefaults,
     /// Not if the first argument is a primitive.
@@ -86,7 +86,7 @@ pub(crate) enum Shortcut {
 /// What most primitives are: no argument may be left out, calls can fail, and nothing special.
 pub(super) const PLAIN: Traits = Traits {
     is_last_optional: false,
-    failure: Failure::Possible,
+    can_fail: CanFail::Yes,
     calls_functions: false,
     kernel: None,
     symmetry: None,
@@ -98,8 +98,8 @@ impl Traits {
         Traits { is_last_optional: true, ..self }
     }
 
-    pub(super) const fn failure(self, failure: Failure) -> Traits {
-        Traits { failure, ..self }
+    pub(super) const fn can_fail(self, can_fail: CanFail) -> Traits {
+        Traits { can_fail, ..self }
     }
 
     pub(super) const fn calls_functions(self) -> Traits {
@@ -296,10 +296,10 @@ mod tests {
         let rows = || PRIMITIVES.iter().filter(|p| p.is_in(Dialect::ArcDsl));
         let mut n_safe = 0;
         for p in rows() {
-            let first = match p.traits.failure {
-                Failure::Never => &some[..],
-                Failure::NotOnPrimitives => &some[6..],
-                Failure::Possible | Failure::DespiteDefaults => continue,
+            let first = match p.traits.can_fail {
+                CanFail::Never => &some[..],
+                CanFail::NotOnPrimitives => &some[6..],
+                CanFail::Yes | CanFail::DespiteDefaults => continue,
             };
             n_safe += 1;
             for a in first {
