@@ -15,9 +15,9 @@
 //!    under CPython 3.11 on inputs of all kinds, wrong ones included; the `README.md` in the folder has the encoding,
 //!    the version of the reference and the number of cases. `tests/golden.rs` replays the files in both orders of sets,
 //!    counts their cases, and requires a file for each primitive.
-//! 4. Use it in a program of `samples/programs.py` or `samples/batt.py`; `tests/samples.rs` compares those with the
-//!    outcomes of the reference. With a Python implementation at hand, `cargo xtask soak random_programs_give` compares
-//!    random programs with it.
+//! 4. Use it in a program of `samples/programs.py` or `samples/batt.py`. `tests/samples.rs` requires that of arc-dsl's
+//!    primitives, and compares the outcomes with those of the reference in `tests/samples.txt`.
+//! 5. With a Python implementation at hand, `cargo xtask soak random_programs_give` compares random programs with it.
 
 pub(crate) mod batt;
 pub(crate) mod collection;
