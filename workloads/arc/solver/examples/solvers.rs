@@ -3,10 +3,7 @@
 //! ```text
 //! solvers own PROGRAMS.py TASKS_DIR            each solve_<task> on its own task
 //! solvers cross PROGRAMS.py TASKS_DIR N [STEP] all programs on every STEP-th input, with N threads
-//! solvers list PROGRAMS.py TASKS_DIR CALLS     results of the calls "program task split index", one per line
 //! solvers digest PROGRAMS.py TASKS_DIR N [STEP [FILE]] a sum over all results of each program, to compare two builds
-//! solvers slow PROGRAMS.py TASKS_DIR [STEP]    the primitives and the statements that take the most time
-//! solvers outputs PROGRAMS.py TASKS_DIR [STEP] the programs whose outputs take the most time to encode
 //! ```
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the results are its output")]
@@ -17,8 +14,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use swathe_arc::{
-    Evaluator, Fault, Grid, GridPrograms, Library, Limits, Order, Output, Task, Value, encode,
-    parse, score,
+    Evaluator, Fault, Grid, Library, Limits, Order, Task, Value, encode, parse, score,
 };
 
 /// The allocator of the command-line program: values are many and small.
@@ -62,11 +58,6 @@ fn main() {
                     number(5, 1),
                     args.get(6).map(String::as_str),
                 ),
-                "slow" => slow(&library, &tasks, number(4, 10)),
-                "outputs" => outputs(&library, &tasks, number(4, 10)),
-                "list" => {
-                    list(&library, &tasks, &fs::read_to_string(&args[4]).expect("a file of calls"))
-                }
                 _ => panic!("unknown mode {mode}"),
             }
         }
@@ -201,72 +192,6 @@ fn cpu_s() -> f64 {
     (ticks(11) + ticks(12)) / 100.0
 }
 
-/// The statements and the primitives that take the most time.
-fn slow(library: &Library, tasks: &[Task], step: usize) {
-    let inputs: Vec<_> = inputs(tasks).into_iter().step_by(step).collect();
-    let mut evaluator = Evaluator::new(library, Order::Cpython, Limits::default());
-    evaluator.start_profile();
-    for (_, input) in &inputs {
-        evaluator.run(*input, |_, _| ());
-    }
-    let statements = evaluator.profile();
-    let total: f64 = statements.iter().map(|s| s.time.as_secs_f64()).sum();
-    println!("{total:.3} s in statements, {:.3} CPU s in all, {} inputs", cpu_s(), inputs.len());
-    let mut by_primitive: BTreeMap<Option<&str>, (f64, u64)> = BTreeMap::new();
-    for s in &statements {
-        let sum = by_primitive.entry(s.primitive).or_default();
-        sum.0 += s.time.as_secs_f64();
-        sum.1 += s.n_runs;
-    }
-    let mut by_primitive: Vec<_> = by_primitive.into_iter().collect();
-    by_primitive.sort_by(|a, b| b.1.0.total_cmp(&a.1.0));
-    for (name, (s, n)) in by_primitive.iter().take(25) {
-        println!(
-            "{:5.1} % {:9.2} us each {}",
-            100.0 * s / total,
-            1e6 * s / *n as f64,
-            name.unwrap_or("a function held in a variable")
-        );
-    }
-    for s in statements.iter().take(60) {
-        let time = s.time.as_secs_f64();
-        println!(
-            "{:5.1} % {:9.1} us each {:6.1} ns/unit  {} {}",
-            100.0 * time / total,
-            1e6 * time / s.n_runs as f64,
-            1e9 * time / s.work as f64,
-            s.program,
-            s.text
-        );
-    }
-}
-
-/// The programs whose outputs take the most time to encode.
-fn outputs(library: &Library, tasks: &[Task], step: usize) {
-    let inputs: Vec<_> = inputs(tasks).into_iter().step_by(step).collect();
-    let mut evaluator = Evaluator::new(library, Order::Cpython, Limits::default());
-    // Seconds and bytes.
-    let mut by_program = vec![(0.0, 0); library.len()];
-    for (_, input) in &inputs {
-        evaluator.run(*input, |program, result| {
-            if let Ok(value) = result {
-                let start = Instant::now();
-                let output = Output::of(value, GridPrograms::OUTPUT_BYTES_MAX);
-                by_program[program].0 += start.elapsed().as_secs_f64();
-                by_program[program].1 += output.n_bytes;
-            }
-        });
-    }
-    let s: f64 = by_program.iter().map(|p| p.0).sum();
-    let n_bytes: usize = by_program.iter().map(|p| p.1).sum();
-    println!("{s:.3} s for {n_bytes} bytes, {} inputs", inputs.len());
-    let mut slowest: Vec<_> = library.names().zip(by_program).collect();
-    slowest.sort_by(|a, b| b.1.0.total_cmp(&a.1.0));
-    for (name, (own_s, n_bytes)) in slowest.iter().take(25) {
-        println!("{:5.1} % {n_bytes:12} bytes {name}", 100.0 * own_s / s);
-    }
-}
-
 /// Sums over all results, orders of sets included, so that two builds can be compared.
 ///
 /// The file receives eight bytes for each call, input by input; a time-out is zero.
@@ -328,26 +253,5 @@ fn digest_of(value: &Value, hasher: &mut DefaultHasher) {
         Value::Cell(c, i, j) => (c, i, j).hash(hasher),
         Value::Grid(g) => (g.width(), g.cells()).hash(hasher),
         _ => encode(value).hash(hasher),
-    }
-}
-
-fn list(library: &Library, tasks: &[Task], calls: &str) {
-    let inputs: BTreeMap<String, &Grid> = inputs(tasks).into_iter().collect();
-    let mut by_input: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for line in calls.lines() {
-        let (program, sample) = line.split_once(' ').expect("a program and a sample");
-        by_input
-            .entry(sample)
-            .or_default()
-            .push(library.position(program).expect("a known program"));
-    }
-    let names: Vec<&str> = library.names().collect();
-    let mut evaluator = Evaluator::new(library, Order::Cpython, Limits::default());
-    for (sample, mut programs) in by_input {
-        programs.sort_unstable();
-        evaluator.run_some(inputs[sample], programs, |k, result| match result {
-            Ok(value) => println!("{} {sample} {}", names[k], encode(value)),
-            Err(fault) => println!("{} {sample} {fault}", names[k]),
-        });
     }
 }

@@ -9,16 +9,15 @@ pub(crate) mod schedule;
 pub(crate) mod score;
 
 use crate::columns::column_cache;
-use crate::evaluate::identity::Doubts;
+use crate::evaluate::identity::OrderAmbiguity;
 use crate::evaluate::large_calls::LargeCalls;
 use crate::evaluate::library::{Guard, Head, Library, Node};
 use crate::evaluate::meter::{Limits, Order, Usage};
 use crate::evaluate::profile::{Profile, StatementTime};
 use crate::evaluate::schedule::Scope;
 use crate::generate::harvest::Finder;
-use crate::language::primitive::{self, PRIMITIVES};
+use crate::language::primitive::{self, Primitive, Shortcut};
 use crate::language::safe_default::{is_caught, safe, safe_default};
-use crate::primitives::function;
 use crate::task::Sample;
 use crate::value::Value;
 use crate::value::closure::call;
@@ -160,12 +159,18 @@ struct Done {
     is_first_of: bool,
     /// It was not evaluated to its end, because it builds more than its call had left; a call with more left may.
     is_cut: bool,
-    doubts: Doubts,
+    ambiguity: OrderAmbiguity,
 }
 
 impl Done {
     fn new((result, usage): (Result, Usage)) -> Done {
-        Done { result, usage, is_first_of: false, is_cut: false, doubts: Doubts::default() }
+        Done {
+            result,
+            usage,
+            is_first_of: false,
+            is_cut: false,
+            ambiguity: OrderAmbiguity::default(),
+        }
     }
 
     /// The memory of the value, estimated by what was charged for building it: some values share their parts, others
@@ -405,7 +410,7 @@ impl<'a> Evaluator<'a> {
     /// Evaluates the steps of a program up to the first that fails.
     fn program(&mut self, program: usize) -> Result<()> {
         let mut total = Usage::default();
-        let mut is_doubtful = false;
+        let mut may_be_ambiguous = false;
         let library = self.library;
         let entry = &library.entries[program];
         meter::set_dialect(entry.dialect);
@@ -416,7 +421,7 @@ impl<'a> Evaluator<'a> {
                 }
                 self.call_bytes = total.bytes;
                 let mut done = self.node(step);
-                if done.doubts.is_read {
+                if done.ambiguity.is_read {
                     done = self.node_exactly(step);
                 }
                 let kept = match library.schedule().scopes[step as usize] {
@@ -438,7 +443,7 @@ impl<'a> Evaluator<'a> {
                 self.values.slots[step as usize] = Some(done);
             }
             let done = self.values.slots[step as usize].as_ref().expect("just evaluated");
-            is_doubtful |= done.doubts.is_made;
+            may_be_ambiguous |= done.ambiguity.is_made;
             total.work += done.usage.work;
             total.bytes += done.usage.bytes;
             // A step of which the call has too little memory left is not evaluated to its end, so that its own failure
@@ -459,7 +464,7 @@ impl<'a> Evaluator<'a> {
             let done = self.node(entry.output);
             self.values.slots[entry.output as usize] = Some(done);
         }
-        if is_doubtful {
+        if may_be_ambiguous {
             self.settle(entry.output);
         }
         Ok(())
@@ -473,13 +478,13 @@ impl<'a> Evaluator<'a> {
         done.is_cut && call_bytes + done.usage.bytes <= self.limits.bytes_max
     }
 
-    /// Evaluates a node again if the order of a set in its value is in doubt, because callers may read it.
+    /// Evaluates a node again if the order of a set in its value is ambiguous, because callers may read it.
     #[cold]
     fn settle(&mut self, id: u32) {
         let done = &self.values.slots[id as usize];
         let result = done.as_ref().map(|done| &done.result);
         if let Some(Ok(value)) = result
-            && identity::is_in_doubt(value)
+            && identity::is_ambiguous(value)
         {
             let exact = self.node_exactly(id);
             if let Some(done) = &mut self.values.slots[id as usize] {
@@ -520,8 +525,12 @@ impl<'a> Evaluator<'a> {
         let is_cut = matches!(result, Err(Fault::Memory))
             && usage.bytes <= limits.bytes_max
             && self.call_bytes + usage.bytes > limits.bytes_max;
-        let done =
-            Done { is_first_of, is_cut, doubts: identity::take_doubts(), ..Done::new(measured) };
+        let done = Done {
+            is_first_of,
+            is_cut,
+            ambiguity: identity::take_ambiguity(),
+            ..Done::new(measured)
+        };
         if let (Some(profile), Some(start)) = (&mut self.profile, start) {
             profile.add(id, start.elapsed(), done.usage.work);
         }
@@ -591,16 +600,12 @@ impl<'a> Evaluator<'a> {
         };
         match head {
             Head::Primitive(p) => {
-                let primitive = &PRIMITIVES[p as usize];
+                let primitive = Primitive::at(p);
                 if let [function, Value::Set(set)] = values
+                    && let Some(Shortcut::BindFirst(bind)) = primitive.traits.shortcut
                     && self.is_first_of(args[1])
                 {
-                    let bind = if primitive.name == "lbind" {
-                        function::lbind_first
-                    } else {
-                        function::rbind_first
-                    };
-                    return meter::called(|| safe(bind(function, set), primitive.default));
+                    return meter::called(|| safe(bind(function, set), primitive.default()));
                 }
                 meter::called(|| primitive::run(p, values))
             }

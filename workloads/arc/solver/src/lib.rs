@@ -22,10 +22,9 @@
 //! # Ok::<(), swathe_arc::TaskError>(())
 //! ```
 //!
-//! How it is exact and fast: frequent kinds of tuples are stored inline, sets of places and cells are packed, a set's
-//! order is a recipe that is carried out only when a program reads the order, and errors are values. Values that fit no
-//! fast form (ragged grids, None in a grid, huge coordinates) take a general path that follows the reference statement
-//! by statement.
+//! How it is exact and fast: frequent kinds of tuples are stored inline, sets of places and cells are packed, the order
+//! of a set is computed only when a program reads it, and errors are values. Values that fit no fast form (ragged grids,
+//! None in a grid, huge coordinates) take a general path that follows the reference statement by statement.
 
 mod batt;
 mod columns;

@@ -14,8 +14,8 @@ use crate::primitives::collection::one_color;
 use crate::set::line_segment::LineSegment;
 use crate::set::members::{Bits, Members};
 use crate::set::shifted_sets::{Copies, Listed};
+use crate::set_order::iteration_order::{self, IterationOrder};
 use crate::set_order::layout::Layout;
-use crate::set_order::recipe::{self, Recipe};
 use crate::set_order::set_table::SetTable;
 use crate::set_order::slot_spans::{self, Span};
 use crate::set_order::table::Table;
@@ -27,14 +27,14 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-/// A frozenset: its content without duplicates, and a recipe for its order that is followed on demand.
+/// A frozenset: its content without duplicates, and how it was made, from which its order is replayed on demand.
 ///
 /// Most sets are never iterated in a way that a program can see, so their order is not computed. Making the content
 /// alone is some fifty times faster than replaying CPython's table.
 pub struct Set {
     items: Items,
-    recipe: RefCell<Recipe>,
-    /// How many recipes must be followed one after the other to know the order.
+    order: RefCell<IterationOrder>,
+    /// How many orders must be replayed one after the other to know this one.
     n_pending: Cell<u32>,
     layout: OnceCell<Box<Layout>>,
     /// `NO_HASH` until it is known.
@@ -43,8 +43,8 @@ pub struct Set {
     bits: OnceCell<Box<Bits>>,
     nesting: u32,
     weight: u32,
-    /// `spans` has been called once; further calls compute the whole order instead.
-    is_told: Cell<bool>,
+    /// Whether `spans` has been called; further calls compute the whole order instead.
+    spans_taken: Cell<bool>,
 }
 
 /// The elements in an arbitrary but fixed order.
@@ -61,8 +61,8 @@ pub(crate) enum Items {
     General(Listed, OnceCell<Vec<u64>>),
 }
 
-/// A recipe keeps the sets it starts from alive. A longer chain of recipes is followed at once, which releases the
-/// sets.
+/// An order that was not replayed keeps the sets it starts from alive. A longer chain of them is replayed at once, which
+/// releases the sets.
 const N_PENDING_MAX: u32 = 64;
 
 /// CPython hashes nothing to -1.
@@ -72,7 +72,7 @@ const NO_HASH: u64 = u64::MAX;
 const N_RECTANGLE_MIN: usize = 4;
 
 thread_local! {
-    static EMPTY_SET: Rc<Set> = Rc::new(Set::bare(Items::Packed(Vec::new(), ElementKind::Place), Recipe::Sequence, 0, 1, 0));
+    static EMPTY_SET: Rc<Set> = Rc::new(Set::bare(Items::Packed(Vec::new(), ElementKind::Place), IterationOrder::Sequence, 0, 1, 0));
 }
 
 /// The empty set; there is one per thread.
@@ -80,13 +80,13 @@ pub(crate) fn empty() -> Value {
     Value::Set(EMPTY_SET.with(Rc::clone))
 }
 
-/// A set of distinct packed elements; `recipe` gives their order.
-pub(crate) fn packed(items: Vec<u32>, kind: ElementKind, recipe: Recipe) -> Value {
+/// A set of distinct packed elements; `order` gives their order.
+pub(crate) fn packed(items: Vec<u32>, kind: ElementKind, order: IterationOrder) -> Value {
     if items.is_empty() {
         return empty();
     }
     let weight = items.len() as u32;
-    Value::Set(Set::new(Items::Packed(items, kind), recipe, 2, weight))
+    Value::Set(Set::new(Items::Packed(items, kind), order, 2, weight))
 }
 
 /// A packed set that is not empty, with a number added to each element: moved, coloured, or without its colour. The set
@@ -94,17 +94,17 @@ pub(crate) fn packed(items: Vec<u32>, kind: ElementKind, recipe: Recipe) -> Valu
 pub(crate) fn sum(set: &Rc<Set>, added: u32, kind: ElementKind, bounds: Option<Bounds>) -> Value {
     let items = set.packed().map_or(&[][..], |(items, _)| items);
     let sums = items.iter().map(|x| x.wrapping_add(added)).collect();
-    packed_within(sums, kind, Recipe::Via(set.clone()), bounds)
+    packed_within(sums, kind, IterationOrder::Via(set.clone()), bounds)
 }
 
 /// As `packed`, where the bounds are known already.
 pub(crate) fn packed_within(
     items: Vec<u32>,
     kind: ElementKind,
-    recipe: Recipe,
+    order: IterationOrder,
     bounds: Option<Bounds>,
 ) -> Value {
-    let set = packed(items, kind, recipe);
+    let set = packed(items, kind, order);
     if let Value::Set(s) = &set
         && !s.is_empty()
     {
@@ -114,17 +114,17 @@ pub(crate) fn packed_within(
 }
 
 /// A set of distinct tuples of two packed elements.
-pub(crate) fn duos(items: Vec<u64>, kind: ElementKind, recipe: Recipe) -> Value {
+pub(crate) fn duos(items: Vec<u64>, kind: ElementKind, order: IterationOrder) -> Value {
     if items.is_empty() {
         return empty();
     }
     let weight = items.len() as u32;
-    Value::Set(Set::new(Items::Duos(items, kind), recipe, 3, weight))
+    Value::Set(Set::new(Items::Duos(items, kind), order, 3, weight))
 }
 
 /// A set of tuples of an element of the first set and one of the second, given by their positions. The elements of both
 /// sets are packed sets.
-pub(crate) fn couples(of: Rc<[Rc<Set>; 2]>, items: Vec<u64>, recipe: Recipe) -> Value {
+pub(crate) fn couples(of: Rc<[Rc<Set>; 2]>, items: Vec<u64>, order: IterationOrder) -> Value {
     if items.is_empty() {
         return empty();
     }
@@ -136,7 +136,7 @@ pub(crate) fn couples(of: Rc<[Rc<Set>; 2]>, items: Vec<u64>, recipe: Recipe) -> 
     let weight = 1 + items.iter().map(of_couple).sum::<u64>();
     Value::Set(Set::new(
         Items::Couples(of, items),
-        recipe,
+        order,
         COUPLE_NESTING,
         u32::try_from(weight).unwrap_or(u32::MAX),
     ))
@@ -151,7 +151,7 @@ const COUPLE_NESTING: u32 = 5;
 pub(crate) fn lines(
     lines: Vec<LineSegment>,
     kind: ElementKind,
-    recipe: Recipe,
+    order: IterationOrder,
     nesting: u32,
 ) -> Value {
     if lines.is_empty() {
@@ -160,7 +160,7 @@ pub(crate) fn lines(
     let n_elements: u64 = lines.iter().map(|l| l.len() as u64).sum();
     let weight = u32::try_from(1 + n_elements).unwrap_or(u32::MAX);
     let items = Items::Lines(lines, kind, OnceCell::new());
-    Value::Set(Set::new(items, recipe, nesting, weight))
+    Value::Set(Set::new(items, order, nesting, weight))
 }
 
 /// A set of distinct values of any kind.
@@ -169,7 +169,7 @@ pub(crate) fn lines(
 pub(crate) fn general(
     items: Vec<Value>,
     hashes: Option<Vec<u64>>,
-    recipe: Recipe,
+    order: IterationOrder,
     nesting: u32,
 ) -> Value {
     if items.is_empty() {
@@ -177,16 +177,16 @@ pub(crate) fn general(
     }
     let weight = weight_of(items.iter());
     let items = Items::General(items.into(), hashes.map_or_else(OnceCell::new, OnceCell::from));
-    Value::Set(Set::new(items, recipe, nesting, weight))
+    Value::Set(Set::new(items, order, nesting, weight))
 }
 
 /// A set of distinct copies, at least one.
-pub(crate) fn copies(copies: Copies, recipe: Recipe) -> Result {
+pub(crate) fn copies(copies: Copies, order: IterationOrder) -> Result {
     let n_elements = copies.sizes().fold(1u64, |sum, n| sum + n as u64);
     let weight = u32::try_from(n_elements).unwrap_or(u32::MAX);
     check_weight(weight)?;
     let items = Items::General(copies.into(), OnceCell::new());
-    Ok(Value::Set(Set::new(items, recipe, 3, weight)))
+    Ok(Value::Set(Set::new(items, order, 3, weight)))
 }
 
 /// A set whose table is known: `keys` of the table are positions in `items`, all of them in use.
@@ -196,7 +196,7 @@ pub(crate) fn with_table(items: Vec<Value>, hashes: Vec<u64>, table: &Table) -> 
         Some((packed, kind)) => Items::Packed(packed, kind),
         None => Items::General(items.into(), OnceCell::from(hashes)),
     };
-    let set = Set::new(items, Recipe::Sequence, nesting, weight);
+    let set = Set::new(items, IterationOrder::Sequence, nesting, weight);
     if meter::order() == Order::Cpython {
         let _ = set.layout.set(Box::new(Layout::of_table(table)));
     }
@@ -213,7 +213,7 @@ pub(crate) fn in_table(values: Vec<Value>, table: &SetTable) -> Result {
         Some((packed, kind)) => Items::Packed(packed, kind),
         None => Items::General(values.into(), OnceCell::new()),
     };
-    let set = Set::new(items, Recipe::Sequence, nesting, weight);
+    let set = Set::new(items, IterationOrder::Sequence, nesting, weight);
     if meter::order() == Order::Cpython {
         let _ = set.layout.set(Box::new(Layout::of_set_table(table)));
     }
@@ -234,10 +234,10 @@ pub(crate) fn from_values(values: Vec<Value>) -> Result {
         };
         let sets: Vec<Value> = kept.iter().map(|&k| values[k as usize].clone()).collect();
         let (nesting, _) = nesting_of(sets.iter())?;
-        return Ok(general(sets, None, Recipe::Sequence, nesting));
+        return Ok(general(sets, None, IterationOrder::Sequence, nesting));
     }
     if let Some((items, kind)) = all_packed(&values) {
-        return Ok(packed(distinct::cells(items), kind, Recipe::Sequence));
+        return Ok(packed(distinct::cells(items), kind, IterationOrder::Sequence));
     }
     if let &Value::Duo(_, _, kind) = first {
         let items: Option<Vec<u64>> = values
@@ -248,7 +248,7 @@ pub(crate) fn from_values(values: Vec<Value>) -> Result {
             })
             .collect();
         if let Some(items) = items {
-            return Ok(duos(distinct::numbers(items), kind, Recipe::Sequence));
+            return Ok(duos(distinct::numbers(items), kind, IterationOrder::Sequence));
         }
     }
     // Hashing and comparing values of any kind costs about as much as calling a function.
@@ -290,10 +290,10 @@ fn hashed(mut items: Vec<Value>) -> Result {
 
 impl Set {
     #[inline]
-    fn bare(items: Items, recipe: Recipe, n_pending: u32, nesting: u32, weight: u32) -> Set {
+    fn bare(items: Items, order: IterationOrder, n_pending: u32, nesting: u32, weight: u32) -> Set {
         Set {
             items,
-            recipe: RefCell::new(recipe),
+            order: RefCell::new(order),
             n_pending: Cell::new(n_pending),
             layout: OnceCell::new(),
             hash: Cell::new(NO_HASH),
@@ -301,14 +301,14 @@ impl Set {
             bits: OnceCell::new(),
             nesting,
             weight,
-            is_told: Cell::new(false),
+            spans_taken: Cell::new(false),
         }
     }
 
     #[inline]
-    fn new(items: Items, recipe: Recipe, nesting: u32, weight: u32) -> Rc<Set> {
-        let n_pending = 1 + recipe.n_pending();
-        let set = Rc::new(Set::bare(items, recipe, n_pending, nesting, weight));
+    fn new(items: Items, order: IterationOrder, nesting: u32, weight: u32) -> Rc<Set> {
+        let n_pending = 1 + order.n_pending();
+        let set = Rc::new(Set::bare(items, order, n_pending, nesting, weight));
         if n_pending > N_PENDING_MAX {
             set.layout();
         }
@@ -381,12 +381,12 @@ impl Set {
     /// derived, if the order is known, or if this is not the first call.
     pub(crate) fn spans(&self) -> Option<Vec<Span>> {
         if self.layout.get().is_some()
-            || self.is_told.replace(true)
+            || self.spans_taken.replace(true)
             || meter::order() != Order::Cpython
         {
             return None;
         }
-        let n_slots = self.recipe.borrow().n_slots(self.len())?;
+        let n_slots = self.order.borrow().n_slots(self.len())?;
         slot_spans::spans(&self.hashes(), n_slots)
     }
 
@@ -463,25 +463,25 @@ impl Set {
     #[inline]
     pub(crate) fn layout(&self) -> &Layout {
         if let Some(layout) = self.layout.get() {
-            if layout.is_in_doubt {
-                identity::record_doubt();
+            if layout.is_ambiguous {
+                identity::record_ambiguous_read();
             }
             return layout;
         }
-        self.follow_recipe()
+        self.replay_order()
     }
 
     #[cold]
-    fn follow_recipe(&self) -> &Layout {
-        let (mut layout, is_in_doubt) = identity::watched(|| {
+    fn replay_order(&self) -> &Layout {
+        let (mut layout, is_ambiguous) = identity::watched(|| {
             meter::unmetered(|| match meter::order() {
-                Order::Cpython => recipe::layout(self, &self.recipe.borrow()),
+                Order::Cpython => iteration_order::layout(self, &self.order.borrow()),
                 Order::Sorted => self.sorted_layout(),
             })
         });
-        layout.is_in_doubt = is_in_doubt;
-        // The recipe is no longer needed: release the sets it started from.
-        self.recipe.replace(Recipe::Sequence);
+        layout.is_ambiguous = is_ambiguous;
+        // How the set was made is no longer needed: release the sets it started from.
+        self.order.replace(IterationOrder::Sequence);
         self.layout.get_or_init(|| Box::new(layout))
     }
 

@@ -2,12 +2,12 @@
 
 use crate::failure::{Failure, Side};
 use crate::frame::Pair;
-use crate::oracle::Grid;
 use crate::problem::prepare;
 use crate::settings::{Reference, Settings};
 use crate::shape::Shape;
 use crate::solution::Link;
 use crate::solve::solve;
+use crate::whole_frame::WholeFrame;
 
 /// What an answer to a pair is worth.
 ///
@@ -98,7 +98,7 @@ pub fn check(pair: &Pair, settings: &Settings, f: &[f64], g: &[f64]) -> Result<C
 
 /// A potential with zero off the support, where its values mean nothing.
 fn on_support(
-    grid: &Grid,
+    grid: &WholeFrame,
     side: Side,
     mass: &[f64],
     potential: &[f64],
@@ -208,7 +208,7 @@ fn added(plan: &[Link]) -> Vec<Link> {
 }
 
 /// Completes a check whose residuals are still absolute.
-fn judged(grid: &Grid, found: Checked) -> Checked {
+fn judged(grid: &WholeFrame, found: Checked) -> Checked {
     let smaller = grid.a.iter().sum::<f64>().min(grid.b.iter().sum());
     let mut gap = (found.objective - found.dual_objective).max(0.0);
     let Shape { h_px, w_px } = grid.shape;
@@ -227,7 +227,7 @@ fn judged(grid: &Grid, found: Checked) -> Checked {
     }
 }
 
-fn reference_mass(grid: &Grid) -> f64 {
+fn reference_mass(grid: &WholeFrame) -> f64 {
     let count = |mass: &[f64]| mass.iter().filter(|m| **m > 0.0).count() as f64;
     match grid.reference {
         Reference::Product => grid.a.iter().sum::<f64>() * grid.b.iter().sum::<f64>(),
@@ -236,7 +236,7 @@ fn reference_mass(grid: &Grid) -> f64 {
 }
 
 /// The problem on the whole frame, for a valid pair with mass on both sides.
-fn grid_of(pair: &Pair, settings: &Settings) -> Result<Grid, Failure> {
+fn grid_of(pair: &Pair, settings: &Settings) -> Result<WholeFrame, Failure> {
     let problem = prepare(pair, settings)?;
     for (name, mass) in [("source", problem.mass_src), ("target", problem.mass_tgt)] {
         if !(mass > 0.0) {
@@ -254,7 +254,7 @@ fn grid_of(pair: &Pair, settings: &Settings) -> Result<Grid, Failure> {
             rule: "a check needs whole frames without pooling",
         });
     }
-    Ok(Grid::new(pair, settings))
+    Ok(WholeFrame::new(pair, settings))
 }
 
 #[cfg(test)]

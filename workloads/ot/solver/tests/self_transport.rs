@@ -1,14 +1,14 @@
 //! The transport of a frame onto itself: against a dense oracle, and the same bits however it is
 //! kept.
 
+mod oracle;
 mod pairs;
 
 use std::sync::Arc;
-use swathe_ot::oracle::Grid;
 use swathe_ot::synth::{Change, Rng, embryo_pair};
 use swathe_ot::{
     Crop, Frame, Geometry, Pair, Precision, Reference, Scratch, SelfCell, Settings, Shape,
-    Solution, Status, place, self_transport, solve, solve_with,
+    Solution, Status, WholeFrame, place, self_transport, solve, solve_with,
 };
 
 fn random_frame(dice: &mut Rng, h: usize, w: usize) -> Frame {
@@ -52,8 +52,8 @@ fn self_transports_equal_the_dense_oracle() {
         let own =
             self_transport(&frame, &settings, &mut Scratch::new(), &|| false).unwrap().unwrap();
         assert!(own.is_converged, "{case}: residual {:e}", own.residual);
-        let grid = Grid::new(&Pair::new(frame.clone(), frame.clone()), &settings);
-        let duals = grid.solve_dense();
+        let grid = WholeFrame::new(&Pair::new(frame.clone(), frame.clone()), &settings);
+        let duals = oracle::solve_dense(&grid);
         let exact = grid.evaluate(&duals.f, &duals.g);
         assert!(exact.residual < 1e-9, "{case}: oracle {:e}", exact.residual);
         let found = own.potential.as_ref().unwrap();

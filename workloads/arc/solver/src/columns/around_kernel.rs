@@ -4,6 +4,7 @@
 //! A kernel charges the meter what the primitive charges for building the sets.
 
 use crate::columns::column::{Column, Shared};
+use crate::columns::columnwise::Kernel;
 use crate::evaluate::meter::{self, Usage};
 use crate::primitives::{line, paint};
 use crate::value::Value;
@@ -11,6 +12,10 @@ use crate::value::fault::Result;
 use crate::value::grid::KnownGrid;
 use crate::value::packed;
 use std::rc::Rc;
+
+pub(crate) const NEIGHBORS: Kernel = |a, _| neighbors(a, Around::All);
+pub(crate) const DNEIGHBORS: Kernel = |a, _| neighbors(a, Around::Beside);
+pub(crate) const INEIGHBORS: Kernel = |a, _| neighbors(a, Around::Diagonal);
 
 /// Which places count as neighbours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,7 +51,7 @@ impl Around {
     }
 }
 
-pub(crate) fn neighbors<'a>(a: &[Shared<'a>], around: Around) -> Option<Shared<'a>> {
+fn neighbors<'a>(a: &[Shared<'a>], around: Around) -> Option<Shared<'a>> {
     let Column::Pairs(places) = &*a[0] else {
         return None;
     };

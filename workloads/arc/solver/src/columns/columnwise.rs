@@ -4,22 +4,18 @@
 //! limit, a tuple nested too deeply) give None and restore the meter. The caller then evaluates the elements one by
 //! one, which decides the outcome.
 
-use crate::columns::around_kernel::{self, Around};
 use crate::columns::column::{Column, Shared, place};
 use crate::columns::column_cache;
-use crate::columns::line_kernel;
-use crate::columns::overlap_kernel;
 use crate::evaluate::identity;
 use crate::evaluate::meter;
-use crate::language::primitive::PRIMITIVES;
+use crate::language::primitive::Primitive;
 use crate::value::Value;
 use crate::value::closure::{Form, n_args};
 use crate::value::fault::{Fault, Result};
 use crate::value::operator as op;
-use crate::value::packed::{self, Bounds, ElementKind};
+use crate::value::packed::{self, ElementKind};
 use std::borrow::Cow;
 use std::rc::Rc;
-use std::sync::LazyLock;
 
 /// Elements in one column: enough to amortise the cost of a step, few enough for the CPU caches.
 pub(crate) const N_TOGETHER: usize = 512;
@@ -53,7 +49,7 @@ fn mapped<'a>(f: &Value, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
             if args.iter().all(|a| matches!(**a, Column::Same(_))) {
                 return once(*p, args, n);
             }
-            let kernel = KERNELS[*p as usize];
+            let kernel = Primitive::at(*p).traits.kernel;
             if let Some(column) = kernel.and_then(|k| k(args, n)) {
                 return Some(column);
             }
@@ -152,7 +148,7 @@ fn entered<'a>(
 /// A primitive whose arguments are the same for all elements: one call, charged n times.
 fn once<'a>(p: u16, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
     let values: Vec<Value> = args.iter().map(|a| a.get(0)).collect::<Option<_>>()?;
-    let result = meter::often(n, || (PRIMITIVES[p as usize].run)(&values)).ok()?;
+    let result = meter::often(n, || (Primitive::at(p).run)(&values)).ok()?;
     if result.is_function() {
         // Each call would make a function of its own, and functions are equal only to themselves.
         return None;
@@ -160,18 +156,12 @@ fn once<'a>(p: u16, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
     Some(Rc::new(Column::Same(result)))
 }
 
-/// Primitives that call a function and do not keep it.
-const CALLERS: [&str; 13] = [
-    "apply", "argmax", "argmin", "extract", "mapply", "mfilter", "mpapply", "order", "papply",
-    "prapply", "sfilter", "valmax", "valmin",
-];
-
 /// Calls a primitive that has no kernel for these columns once per element.
 fn one_by_one<'a>(p: u16, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
-    let primitive = &PRIMITIVES[p as usize];
+    let primitive = Primitive::at(p);
     let run = primitive.run;
     let has_functions = args.iter().any(|a| matches!(**a, Column::Functions(..)));
-    if has_functions && !CALLERS.contains(&primitive.name) {
+    if has_functions && !primitive.traits.calls_functions {
         // A primitive that keeps or compares a function needs that very function, and `get` would build a copy.
         return None;
     }
@@ -190,68 +180,38 @@ fn one_by_one<'a>(p: u16, args: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
 }
 
 /// A primitive on columns. None if it does not support their kinds; then it has charged nothing.
-type Kernel = for<'a> fn(&[Shared<'a>], usize) -> Option<Shared<'a>>;
+pub(crate) type Kernel = for<'a> fn(&[Shared<'a>], usize) -> Option<Shared<'a>>;
 
-static KERNELS: LazyLock<Vec<Option<Kernel>>> =
-    LazyLock::new(|| PRIMITIVES.iter().map(|p| kernel(p.name)).collect());
-
-fn kernel(name: &str) -> Option<Kernel> {
-    let kernel: Kernel = match name {
-        "identity" => |a, _| Some(a[0].clone()),
-        "add" => |a, n| arithmetic(a, n, sum),
-        "subtract" => |a, n| arithmetic(a, n, difference),
-        "multiply" => |a, n| arithmetic(a, n, product),
-        "invert" => |a, n| each(a, n, i64::overflowing_neg),
-        "double" => |a, n| each(a, n, |x| x.overflowing_mul(2)),
-        "halve" => |a, n| each(a, n, |x| (x.div_euclid(2), false)),
-        "increment" => |a, n| each(a, n, |x| x.overflowing_add(1)),
-        "decrement" => |a, n| each(a, n, |x| x.overflowing_sub(1)),
-        "crement" => |a, n| each(a, n, |x| x.overflowing_add(x.signum())),
-        "sign" => |a, n| each(a, n, |x| (x.signum(), false)),
-        "even" => |a, n| test(a, n, |x| x & 1 == 0),
-        "positive" => |a, n| test(a, n, |x| x > 0),
-        "flip" => flip,
-        "equality" => |a, n| equal(&a[0], &a[1], n).map(|b| Rc::new(Column::Bools(b))),
-        "greater" => greater,
-        "both" => |a, _| logic(a, |x, y| x & y),
-        "either" => |a, _| logic(a, |x, y| x | y),
-        "first" => first,
-        "last" => last,
-        "astuple" => astuple,
-        "maximum" => |a, n| extreme(a, n, i32::max),
-        "minimum" => |a, n| extreme(a, n, i32::min),
-        "initset" => initset,
-        "manhattan" => manhattan,
-        "apply" => apply,
-        "neighbors" => |a, _| around_kernel::neighbors(a, Around::All),
-        "dneighbors" => |a, _| around_kernel::neighbors(a, Around::Beside),
-        "ineighbors" => |a, _| around_kernel::neighbors(a, Around::Diagonal),
-        "toobject" => around_kernel::toobject,
-        "colorcount" => around_kernel::colorcount,
-        "connect" => line_kernel::connect,
-        "shoot" => line_kernel::shoot,
-        "size" => overlap_kernel::size,
-        "shift" => overlap_kernel::shift,
-        "difference" => overlap_kernel::difference,
-        "intersection" => overlap_kernel::intersection,
-        "vline" => |a, n| line_kernel::is_along(a, n, Bounds::height, Bounds::width),
-        "hline" => |a, n| line_kernel::is_along(a, n, Bounds::width, Bounds::height),
-        "recolor" => line_kernel::recolor,
-        "color" => color,
-        "compose" => |a, _| function(Form::Compose, a),
-        "chain" => |a, _| function(Form::Chain, a),
-        "matcher" => |a, _| function(Form::Matcher, a),
-        "fork" => |a, _| function(Form::Fork, a),
-        "lbind" => |a, _| function(Form::LeftBound(bound(a)?), a),
-        "rbind" => |a, _| function(Form::RightBound(bound(a)?), a),
-        "argmax" => |a, n| best(a, n, true, false),
-        "argmin" => |a, n| best(a, n, false, false),
-        "valmax" => |a, n| best(a, n, true, true),
-        "valmin" => |a, n| best(a, n, false, true),
-        _ => return None,
-    };
-    Some(kernel)
-}
+// Kernels that rows of the table of primitives name.
+pub(crate) const IDENTITY: Kernel = |a, _| Some(a[0].clone());
+pub(crate) const ADD: Kernel = |a, n| arithmetic(a, n, sum);
+pub(crate) const SUBTRACT: Kernel = |a, n| arithmetic(a, n, difference);
+pub(crate) const MULTIPLY: Kernel = |a, n| arithmetic(a, n, product);
+pub(crate) const INVERT: Kernel = |a, n| each(a, n, i64::overflowing_neg);
+pub(crate) const DOUBLE: Kernel = |a, n| each(a, n, |x| x.overflowing_mul(2));
+pub(crate) const HALVE: Kernel = |a, n| each(a, n, |x| (x.div_euclid(2), false));
+pub(crate) const INCREMENT: Kernel = |a, n| each(a, n, |x| x.overflowing_add(1));
+pub(crate) const DECREMENT: Kernel = |a, n| each(a, n, |x| x.overflowing_sub(1));
+pub(crate) const CREMENT: Kernel = |a, n| each(a, n, |x| x.overflowing_add(x.signum()));
+pub(crate) const SIGN: Kernel = |a, n| each(a, n, |x| (x.signum(), false));
+pub(crate) const EVEN: Kernel = |a, n| test(a, n, |x| x & 1 == 0);
+pub(crate) const POSITIVE: Kernel = |a, n| test(a, n, |x| x > 0);
+pub(crate) const EQUALITY: Kernel =
+    |a, n| equal(&a[0], &a[1], n).map(|b| Rc::new(Column::Bools(b)));
+pub(crate) const BOTH: Kernel = |a, _| logic(a, |x, y| x & y);
+pub(crate) const EITHER: Kernel = |a, _| logic(a, |x, y| x | y);
+pub(crate) const MAXIMUM: Kernel = |a, n| extreme(a, n, i32::max);
+pub(crate) const MINIMUM: Kernel = |a, n| extreme(a, n, i32::min);
+pub(crate) const COMPOSE: Kernel = |a, _| function(Form::Compose, a);
+pub(crate) const CHAIN: Kernel = |a, _| function(Form::Chain, a);
+pub(crate) const MATCHER: Kernel = |a, _| function(Form::Matcher, a);
+pub(crate) const FORK: Kernel = |a, _| function(Form::Fork, a);
+pub(crate) const LBIND: Kernel = |a, _| function(Form::LeftBound(bound(a)?), a);
+pub(crate) const RBIND: Kernel = |a, _| function(Form::RightBound(bound(a)?), a);
+pub(crate) const ARGMAX: Kernel = |a, n| best(a, n, true, false);
+pub(crate) const ARGMIN: Kernel = |a, n| best(a, n, false, false);
+pub(crate) const VALMAX: Kernel = |a, n| best(a, n, true, true);
+pub(crate) const VALMIN: Kernel = |a, n| best(a, n, false, true);
 
 /// A result, and a number that is negative if the result overflowed. A bitwise OR combines these numbers for many
 /// results.
@@ -330,14 +290,14 @@ fn test<'a>(a: &[Shared<'a>], n: usize, f: impl Fn(i64) -> bool) -> Option<Share
     Some(Rc::new(Column::Bools(ints.iter().map(|&x| f(x)).collect())))
 }
 
-fn flip<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
+pub(crate) fn flip<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
     match &*a[0] {
         Column::Bools(v) => Some(Rc::new(Column::Bools(v.iter().map(|b| !b).collect()))),
         _ => None,
     }
 }
 
-fn greater<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
+pub(crate) fn greater<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
     let (x, y) = (a[0].ints(n)?, a[1].ints(n)?);
     let bools = x.iter().zip(y.iter()).map(|(x, y)| x > y).collect();
     Some(Rc::new(Column::Bools(bools)))
@@ -372,7 +332,7 @@ fn equal(a: &Column, b: &Column, n: usize) -> Option<Vec<bool>> {
     Some(same(&a.pairs(n)?, &b.pairs(n)?))
 }
 
-fn first<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
+pub(crate) fn first<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
     Some(match &*a[0] {
         Column::Two(x, _) => return Some(x.clone()),
         Column::Pairs(v) => Rc::new(Column::Ints(v.iter().map(|p| p.0.into()).collect())),
@@ -389,7 +349,7 @@ fn first<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
     })
 }
 
-fn last<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
+pub(crate) fn last<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
     Some(match &*a[0] {
         Column::Two(_, y) => return Some(y.clone()),
         Column::Pairs(v) => Rc::new(Column::Ints(v.iter().map(|p| p.1.into()).collect())),
@@ -429,7 +389,7 @@ fn pairs<'a>(both: impl Iterator<Item = (i64, i64)>) -> Option<Shared<'a>> {
     fits.then(|| Rc::new(Column::Pairs(pairs)))
 }
 
-fn astuple<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
+pub(crate) fn astuple<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
     if let Some(pairs) = pair_of(&a[0], &a[1], n) {
         return Some(pairs);
     }
@@ -450,7 +410,7 @@ fn extreme<'a>(a: &[Shared<'a>], _: usize, f: impl Fn(i32, i32) -> i32) -> Optio
     }
 }
 
-fn initset<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
+pub(crate) fn initset<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
     match &*a[0] {
         Column::Cells(v, kind) => Some(Rc::new(Column::Singles(v.clone(), *kind))),
         Column::Pairs(v) => {
@@ -465,7 +425,7 @@ fn initset<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
 }
 
 /// The distance of single cells from a patch.
-fn manhattan<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
+pub(crate) fn manhattan<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
     let (patch, singles) = match (&*a[0], &*a[1]) {
         (Column::Same(Value::Set(s)), Column::Singles(v, _)) => (s, v),
         (Column::Singles(v, _), Column::Same(Value::Set(s))) => (s, v),
@@ -483,7 +443,7 @@ fn manhattan<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
 }
 
 /// The colour of the first of two cells.
-fn color<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
+pub(crate) fn color<'a>(a: &[Shared<'a>], _: usize) -> Option<Shared<'a>> {
     match &*a[0] {
         Column::Duos(v, ElementKind::Cell | ElementKind::Triple) => {
             let colors = v.iter().map(|&d| packed::color((d >> 32) as u32).into());
@@ -546,7 +506,7 @@ fn best<'a>(a: &[Shared<'a>], n: usize, greatest: bool, is_key: bool) -> Option<
 }
 
 /// A function on both elements of pairs.
-fn apply<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
+pub(crate) fn apply<'a>(a: &[Shared<'a>], n: usize) -> Option<Shared<'a>> {
     let (Column::Same(f), Column::Pairs(v)) = (&*a[0], &*a[1]) else {
         return None;
     };

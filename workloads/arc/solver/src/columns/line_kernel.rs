@@ -3,6 +3,7 @@
 //! A kernel charges the meter what the primitive charges for building the sets.
 
 use crate::columns::column::{Column, Shared};
+use crate::columns::columnwise::Kernel;
 use crate::evaluate::meter::{self, Usage};
 use crate::set::line_segment::LineSegment;
 use crate::value::packed::{self, Bounds, ElementKind};
@@ -50,9 +51,12 @@ fn charge_build(lines: &[LineSegment]) -> Option<()> {
     meter::charge(usage).ok()
 }
 
+pub(crate) const VLINE: Kernel = |a, n| is_along(a, n, Bounds::height, Bounds::width);
+pub(crate) const HLINE: Kernel = |a, n| is_along(a, n, Bounds::width, Bounds::height);
+
 /// Whether each line lies along an axis: its extent along the axis is its length, and its extent
 /// across is one.
-pub(crate) fn is_along<'a>(
+fn is_along<'a>(
     a: &[Shared<'a>],
     n: usize,
     along: fn(&Bounds) -> i32,

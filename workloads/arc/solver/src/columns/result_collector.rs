@@ -7,7 +7,7 @@ use crate::set::distinct;
 use crate::set::line_segment::LineSegment;
 use crate::set::shifted_sets::Copies;
 use crate::set::{self, Set};
-use crate::set_order::recipe::Recipe;
+use crate::set_order::iteration_order::IterationOrder;
 use crate::value::fault::Result;
 use crate::value::packed::{self, ElementKind};
 use crate::value::{Value, nesting_of};
@@ -88,7 +88,7 @@ impl ResultCollector {
                 meter::build(v.len(), 16)?;
                 meter::spend(v.len())?;
                 let kept = distinct::lines(&v, |_| ());
-                lines_at(&v, &kept, kind, Recipe::Sequence)
+                lines_at(&v, &kept, kind, IterationOrder::Sequence)
             }
             values => set::from_values(values.into_values()),
         }
@@ -103,13 +103,13 @@ impl ResultCollector {
                 meter::spend(v.len())?;
                 let mut numbers = Vec::with_capacity(v.len());
                 let kept = distinct::lines(&v, |number| numbers.push(number));
-                let recipe = Recipe::Numbered(parent.clone(), numbers);
-                lines_at(&v, &kept, kind, recipe)
+                let order = IterationOrder::Numbered(parent.clone(), numbers);
+                lines_at(&v, &kept, kind, order)
             }
             ResultCollector::Copies(copies) if is_moved_by(&copies, parent) => {
                 meter::build(copies.len(), 16)?;
                 meter::spend(copies.len())?;
-                set::copies(copies, Recipe::Via(parent.clone()))
+                set::copies(copies, IterationOrder::Via(parent.clone()))
             }
             values => values_over(values.into_values(), parent),
         }
@@ -125,10 +125,15 @@ fn is_moved_by(copies: &Copies, parent: &Set) -> bool {
     places.eq(copies.steps())
 }
 
-fn lines_at(lines: &[LineSegment], kept: &[u32], kind: ElementKind, recipe: Recipe) -> Result {
+fn lines_at(
+    lines: &[LineSegment],
+    kept: &[u32],
+    kind: ElementKind,
+    order: IterationOrder,
+) -> Result {
     let lines: Vec<LineSegment> = kept.iter().map(|&k| lines[k as usize]).collect();
     let all_empty = lines.iter().all(|l| *l == LineSegment::NONE);
-    let set = set::lines(lines, kind, recipe, if all_empty { 2 } else { 3 });
+    let set = set::lines(lines, kind, order, if all_empty { 2 } else { 3 });
     nesting_of(std::iter::once(&set))?;
     Ok(set)
 }
@@ -136,8 +141,8 @@ fn lines_at(lines: &[LineSegment], kept: &[u32], kind: ElementKind, recipe: Reci
 fn values_over(values: Vec<Value>, parent: &Rc<Set>) -> Result {
     if let Some((packed, kind)) = set::all_packed(&values) {
         let items = distinct::cells(packed.clone());
-        let recipe = Recipe::Mapped(parent.clone(), packed);
-        return Ok(set::packed(items, kind, recipe));
+        let order = IterationOrder::Mapped(parent.clone(), packed);
+        return Ok(set::packed(items, kind, order));
     }
     inserted_over(&values, parent)
 }
@@ -149,8 +154,8 @@ pub(crate) fn inserted_over(values: &[Value], parent: &Rc<Set>) -> Result {
         meter::spend(values.len())?;
         let sets: Vec<Value> = kept.iter().map(|&k| values[k as usize].clone()).collect();
         let (nesting, _) = nesting_of(sets.iter())?;
-        let recipe = Recipe::Numbered(parent.clone(), numbers);
-        return Ok(set::general(sets, None, recipe, nesting));
+        let order = IterationOrder::Numbered(parent.clone(), numbers);
+        return Ok(set::general(sets, None, order, nesting));
     }
     let in_order = parent.layout().perm.iter();
     set::from_values(in_order.map(|&k| values[k as usize].clone()).collect())

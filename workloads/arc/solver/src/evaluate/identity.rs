@@ -2,7 +2,7 @@
 //!
 //! `a & b` copies the table of `a` if both are one object, and inserts element by element otherwise, so that the order
 //! of the result differs. Here caches and column kernels give one set where Python has several, or several where Python
-//! has one. The order of an intersection of equal sets is therefore *in doubt*. A statement that reads such an order
+//! has one. The order of an intersection of equal sets is therefore *ambiguous*. A statement that reads such an order
 //! is evaluated again with all that it depends on, *exactly*: without caches and kernels, where two sets are one object
 //! if and only if Python's are.
 
@@ -12,20 +12,20 @@ use std::cell::Cell;
 
 thread_local! {
     static IS_EXACT: Cell<bool> = const { Cell::new(false) };
-    static DOUBTS: Cell<Doubts> = const { Cell::new(Doubts::NONE) };
+    static AMBIGUITY: Cell<OrderAmbiguity> = const { Cell::new(OrderAmbiguity::NONE) };
 }
 
-/// What happened since the last call of [`take_doubts`].
+/// What happened since the last call of [`take_ambiguity`].
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub(crate) struct Doubts {
-    /// A set was made whose order may be in doubt.
+pub(crate) struct OrderAmbiguity {
+    /// A set was made whose order may be ambiguous.
     pub(crate) is_made: bool,
-    /// An order that is in doubt was read.
+    /// An order that is ambiguous was read.
     pub(crate) is_read: bool,
 }
 
-impl Doubts {
-    const NONE: Doubts = Doubts { is_made: false, is_read: false };
+impl OrderAmbiguity {
+    const NONE: OrderAmbiguity = OrderAmbiguity { is_made: false, is_read: false };
 }
 
 /// Whether two sets are one object if and only if Python's are.
@@ -48,39 +48,39 @@ impl Drop for ExactGuard {
     }
 }
 
-/// Records that a set was made whose order may be in doubt.
+/// Records that a set was made whose order may be ambiguous.
 pub(crate) fn record_made() {
-    DOUBTS.set(Doubts { is_made: true, ..DOUBTS.get() });
+    AMBIGUITY.set(OrderAmbiguity { is_made: true, ..AMBIGUITY.get() });
 }
 
-/// Records that an order that is in doubt was read.
-pub(crate) fn record_doubt() {
-    DOUBTS.set(Doubts { is_read: true, ..DOUBTS.get() });
+/// Records that an order that is ambiguous was read.
+pub(crate) fn record_ambiguous_read() {
+    AMBIGUITY.set(OrderAmbiguity { is_read: true, ..AMBIGUITY.get() });
 }
 
 /// What happened since the last call.
 #[inline]
-pub(crate) fn take_doubts() -> Doubts {
-    DOUBTS.replace(Doubts::NONE)
+pub(crate) fn take_ambiguity() -> OrderAmbiguity {
+    AMBIGUITY.replace(OrderAmbiguity::NONE)
 }
 
-/// Whether `body` reads an order that is in doubt, and its result.
+/// Whether `body` reads an order that is ambiguous, and its result.
 pub(crate) fn watched<T>(body: impl FnOnce() -> T) -> (T, bool) {
-    let before = take_doubts();
+    let before = take_ambiguity();
     let result = body();
-    let during = take_doubts();
-    DOUBTS.set(Doubts {
+    let during = take_ambiguity();
+    AMBIGUITY.set(OrderAmbiguity {
         is_made: before.is_made || during.is_made,
         is_read: before.is_read || during.is_read,
     });
     (result, during.is_read)
 }
 
-/// Whether the order of a set in this value is in doubt.
-pub(crate) fn is_in_doubt(value: &Value) -> bool {
-    take_doubts();
+/// Whether the order of a set in this value is ambiguous.
+pub(crate) fn is_ambiguous(value: &Value) -> bool {
+    take_ambiguity();
     read_orders(value);
-    take_doubts().is_read
+    take_ambiguity().is_read
 }
 
 fn read_orders(value: &Value) {

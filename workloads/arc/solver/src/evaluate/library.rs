@@ -1,8 +1,8 @@
 //! The merged graph of many programs, with the figures of what they share.
 
-use crate::PRIMITIVES;
 use crate::evaluate::schedule::{Schedule, Scope};
 use crate::language::dialect::Dialect;
+use crate::language::primitive::{CanFail, Primitive};
 use crate::language::program::{Callee, Constant, Operand, Program};
 use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -278,7 +278,7 @@ impl Library {
         for k in used() {
             if let Node::Call(head, ..) = &self.nodes[k] {
                 let name = match head {
-                    Head::Primitive(p) => Some(PRIMITIVES[*p as usize].name),
+                    Head::Primitive(p) => Some(Primitive::at(*p).name),
                     Head::Node(_) | Head::Tuple => None,
                 };
                 *by_primitive.entry(name).or_default() += 1;
@@ -415,7 +415,7 @@ impl Graph {
             Node::Call(Head::Primitive(p), args, _, dialect, _) => {
                 // Only a recursion without end is no default there.
                 if dialect.has_defaults() {
-                    return PRIMITIVES[*p as usize].name == "power";
+                    return Primitive::at(*p).traits.can_fail == CanFail::DespiteDefaults;
                 }
                 (p, args)
             }
@@ -424,15 +424,13 @@ impl Graph {
             }
             _ => return true,
         };
-        let primitive = &PRIMITIVES[*p as usize];
-        let is_safe = match primitive.name {
-            "identity" | "flip" | "both" | "either" | "branch" | "toivec" | "tojvec"
-            | "astuple" => true,
-            "compose" | "chain" | "matcher" | "fork" => true,
-            "rbind" | "lbind" => args.first().is_some_and(|&f| {
+        let primitive = Primitive::at(*p);
+        let is_safe = match primitive.traits.can_fail {
+            CanFail::Yes | CanFail::DespiteDefaults => false,
+            CanFail::NotOnPrimitives => args.first().is_some_and(|&f| {
                 matches!(self.nodes[f as usize], Node::Constant(Constant::Primitive(_), _))
             }),
-            _ => false,
+            CanFail::Never => true,
         };
         !is_safe || !primitive.takes(args.len())
     }

@@ -3,7 +3,7 @@
 
 use crate::evaluate::large_calls::{Claim, LargeCalls};
 use crate::language::dialect::Dialect;
-use crate::language::frames::N_FRAMES_MAX;
+use crate::language::python_frames::N_FRAMES_MAX;
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};
 use crate::value::packed::ElementKind;

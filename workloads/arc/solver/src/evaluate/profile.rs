@@ -1,7 +1,7 @@
 //! The profile of an evaluator: how long each statement and each primitive took.
 
-use crate::PRIMITIVES;
 use crate::evaluate::library::{Head, Library, Node};
+use crate::{PRIMITIVES, Primitive};
 use std::time::Duration;
 
 /// What one statement of a library took, over all inputs since the profile was started.
@@ -109,7 +109,7 @@ impl Profile {
             all.push(StatementTime {
                 program: library.name(program[node]).to_owned(),
                 primitive: match head {
-                    Head::Primitive(p) => Some(PRIMITIVES[*p as usize].name),
+                    Head::Primitive(p) => Some(Primitive::at(*p).name),
                     Head::Node(_) | Head::Tuple => None,
                 },
                 text: format!("n{node} = {}", library.expression(node as u32)),

@@ -1,7 +1,7 @@
 //! The schedule of a library: how long the values of its graph last, and how many are alive at once.
 
-use crate::PRIMITIVES;
 use crate::evaluate::library::{Guard, Head, Library, Node};
+use crate::language::primitive::{Primitive, Shortcut};
 
 /// What follows from the graph alone; all threads share it.
 #[derive(Debug, Default)]
@@ -139,14 +139,16 @@ fn scopes(nodes: &[Node]) -> Vec<Scope> {
 
 fn firsts_to_fix(library: &Library) -> Vec<bool> {
     let nodes = &library.nodes;
-    let name = |head: &Head| match head {
-        Head::Primitive(p) => PRIMITIVES[*p as usize].name,
-        Head::Node(_) | Head::Tuple => "",
+    let shortcut = |head: &Head| match head {
+        Head::Primitive(p) => Primitive::at(*p).traits.shortcut,
+        Head::Node(_) | Head::Tuple => None,
     };
     let mut is_one: Vec<bool> = nodes
         .iter()
         .map(|node| match node {
-            Node::Call(head, args, Guard::Open, ..) => name(head) == "first" && args.len() == 1,
+            Node::Call(head, args, Guard::Open, ..) => {
+                matches!(shortcut(head), Some(Shortcut::First)) && args.len() == 1
+            }
             _ => false,
         })
         .collect();
@@ -157,7 +159,7 @@ fn firsts_to_fix(library: &Library) -> Vec<bool> {
         if let Head::Node(f) = head {
             is_one[*f as usize] = false;
         }
-        let fixes = matches!(name(head), "lbind" | "rbind") && args.len() == 2;
+        let fixes = matches!(shortcut(head), Some(Shortcut::BindFirst(_))) && args.len() == 2;
         for (k, &arg) in args.iter().enumerate() {
             if !(fixes && k == 1) {
                 is_one[arg as usize] = false;

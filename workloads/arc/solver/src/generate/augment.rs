@@ -2,6 +2,7 @@
 
 use crate::language::cone::operands;
 use crate::language::dialect::Dialect;
+use crate::language::primitive::{PRIMITIVES, Symmetry};
 use crate::language::program::{Callee, Constant, Operand, Program, Statement};
 use swathe::seed;
 
@@ -14,21 +15,15 @@ pub enum Augmentation {
     Colors(Vec<[u8; 2]>),
 }
 
-/// The turns and mirrors, what undoes each, and their numbers in `mir_rot_t`.
-const SYMMETRIES: [(&str, &str, i64); 7] = [
-    ("rot90", "rot270", 4),
-    ("rot180", "rot180", 5),
-    ("rot270", "rot90", 6),
-    ("hmirror", "hmirror", 0),
-    ("vmirror", "vmirror", 2),
-    ("dmirror", "dmirror", 1),
-    ("cmirror", "cmirror", 3),
-];
+/// The turns and mirrors, by their names in arc-dsl.
+fn symmetries() -> impl Iterator<Item = (&'static str, Symmetry)> {
+    PRIMITIVES.iter().filter_map(|p| Some((p.name, p.traits.symmetry?)))
+}
 
 impl Augmentation {
     /// The names of the seven turns and mirrors.
     pub fn symmetries() -> impl Iterator<Item = &'static str> {
-        SYMMETRIES.iter().map(|(name, ..)| *name)
+        symmetries().map(|(name, _)| name)
     }
 
     /// Permutations of the colours 1 to 9, chosen by the seed; 0 is the background and stays.
@@ -110,12 +105,12 @@ fn push_changes(
     };
     match by {
         Augmentation::Symmetry(name) => {
-            let (name, inverse, _) = *SYMMETRIES.iter().find(|(known, ..)| known == name)?;
-            let name = if is_undone { inverse } else { name };
+            let (_, symmetry) = symmetries().find(|(known, _)| known == name)?;
+            let number = if is_undone { symmetry.inverse } else { symmetry.number };
             if dialect == Dialect::Batt {
-                let (.., number) = *SYMMETRIES.iter().find(|(known, ..)| *known == name)?;
                 call("mir_rot_t", &mut grid, vec![int(number)])?;
             } else {
+                let (name, _) = symmetries().find(|(_, known)| known.number == number)?;
                 call(name, &mut grid, Vec::new())?;
             }
         }

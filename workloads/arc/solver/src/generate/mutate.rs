@@ -1,11 +1,10 @@
 //! Mutants: programs with arguments, functions and constants replaced by others of the same type, and programs spliced.
 
-use crate::PRIMITIVES;
 use crate::language::cone::{moved, needed, operands};
 use crate::language::dialect::Dialect;
-use crate::language::program::{Callee, Constant, Operand, Program, Statement};
-use crate::language::result_type::{ResultType, operand_type, result_type, result_types};
-use crate::language::source_text::PAIR_NAMES;
+use crate::language::program::{Callee, Constant, Operand, PAIRS, Program, Statement};
+use crate::language::result_type::{ResultType, operand_type, result_types};
+use crate::{PRIMITIVES, Primitive};
 use std::collections::{HashMap, HashSet};
 use swathe::seed::{draw, mix};
 
@@ -99,7 +98,7 @@ struct Alternatives {
 
 impl Alternatives {
     fn of(dialect: Dialect) -> Alternatives {
-        let rows = (0..PRIMITIVES.len() as u16).filter(|&p| PRIMITIVES[p as usize].is_in(dialect));
+        let rows = (0..PRIMITIVES.len() as u16).filter(|&p| Primitive::at(p).is_in(dialect));
         let rows: Vec<u16> = rows.collect();
         let others = |is_like: &dyn Fn(u16, u16) -> bool| -> HashMap<u16, Vec<u16>> {
             let of = |p: u16| {
@@ -108,13 +107,13 @@ impl Alternatives {
             };
             rows.iter().map(|&p| of(p)).collect()
         };
-        let row = |p: u16| &PRIMITIVES[p as usize];
+        let row = Primitive::at;
         Alternatives {
             called: others(&|p, q| {
-                row(p).parameters() == row(q).parameters() && result_type(p) == result_type(q)
+                row(p).parameters == row(q).parameters && row(p).result == row(q).result
             }),
             passed: others(&|p, q| {
-                row(p).n_args == row(q).n_args && result_type(p) == result_type(q)
+                row(p).n_args == row(q).n_args && row(p).result == row(q).result
             }),
         }
     }
@@ -187,9 +186,8 @@ fn change_constant(program: &mut Program, of: &Alternatives, chance: &mut Chance
         Constant::Big(_) => Constant::Int(chance.one_of((0..10).collect())?),
         Constant::Primitive(p) => Constant::Primitive(chance.one_of(of.passed.get(p)?.clone())?),
         Constant::Tuple(_) if operand_type(arg, &[]) == ResultType::Pair => {
-            let named = PAIR_NAMES.map(|name| Constant::imported(name, program.dialect));
-            let others = named.into_iter().flatten();
-            let others = others.filter(|other| other != constant);
+            let named = PAIRS.map(|(_, pair)| Constant::pair(pair));
+            let others = named.into_iter().filter(|other| other != constant);
             chance.one_of(others.collect())?
         }
         Constant::None | Constant::Tuple(_) => return None,

@@ -1,6 +1,7 @@
 //! The dialects of the DSL, as data.
 
 use crate::language::primitive::primitive_in;
+use crate::language::safe_default::SafeDefault;
 use crate::language::source_text::DIALECT_LINE;
 use crate::value::packed::ElementKind;
 
@@ -96,11 +97,6 @@ impl Dialect {
     pub(crate) fn has_defaults(self) -> bool {
         self == Dialect::Batt
     }
-
-    /// The bit of this dialect in a [`Dialects`].
-    pub(crate) const fn bit(self) -> u8 {
-        1 << self as u8
-    }
 }
 
 /// Modules that only generated files import.
@@ -149,21 +145,40 @@ fn has_samples(head: &str) -> bool {
     names.windows(2).any(|two| two == ["S", "I"])
 }
 
-/// A set of dialects: those that a row of the table of primitives belongs to.
+/// The dialects that a row of the table of primitives belongs to, and what it gives in place of an exception in the one
+/// that has defaults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Dialects(pub(crate) u8);
+pub(crate) enum Dialects {
+    All(SafeDefault),
+    NotReArc(SafeDefault),
+    Batt(SafeDefault),
+    /// Those with arc-dsl's cells and errors.
+    Hodel,
+    ArcDsl,
+    ReArc,
+}
 
 impl Dialects {
-    pub(crate) const ALL: Dialects = Dialects(7);
-    pub(crate) const BATT: Dialects = Dialects(Dialect::Batt.bit());
-    pub(crate) const ARC_DSL: Dialects = Dialects(Dialect::ArcDsl.bit());
-    pub(crate) const NOT_RE_ARC: Dialects = Dialects(Dialect::ArcDsl.bit() | Dialect::Batt.bit());
-    pub(crate) const RE_ARC: Dialects = Dialects(Dialect::ReArc.bit());
-    /// Those with arc-dsl's cells and errors.
-    pub(crate) const HODEL: Dialects = Dialects(Dialect::ArcDsl.bit() | Dialect::ReArc.bit());
-
     pub(crate) fn has(self, dialect: Dialect) -> bool {
-        self.0 & dialect.bit() != 0
+        match self {
+            Dialects::All(_) => true,
+            Dialects::NotReArc(_) => dialect != Dialect::ReArc,
+            Dialects::Batt(_) => dialect == Dialect::Batt,
+            Dialects::Hodel => dialect != Dialect::Batt,
+            Dialects::ArcDsl => dialect == Dialect::ArcDsl,
+            Dialects::ReArc => dialect == Dialect::ReArc,
+        }
+    }
+
+    /// The default; for guarded lines of a dialect without, that of a type that is not known.
+    #[inline]
+    pub(crate) fn default(self) -> SafeDefault {
+        match self {
+            Dialects::All(default) | Dialects::NotReArc(default) | Dialects::Batt(default) => {
+                default
+            }
+            Dialects::Hodel | Dialects::ArcDsl | Dialects::ReArc => SafeDefault::Tuple,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Programs of a library as text and in the DOT language.
 
-use crate::PRIMITIVES;
+use crate::Primitive;
 use crate::evaluate::library::{Guard, Head, Library, Node};
 use crate::language::program::Constant;
 use std::fmt::Write;
@@ -40,7 +40,7 @@ impl Library {
                 continue;
             };
             let mut label = match head {
-                Head::Primitive(p) => PRIMITIVES[*p as usize].name.to_string(),
+                Head::Primitive(p) => Primitive::at(*p).name.to_string(),
                 Head::Node(_) => "call".to_string(),
                 Head::Tuple => "tuple".to_string(),
             };
@@ -83,7 +83,7 @@ impl Library {
         match &self.nodes[node as usize] {
             Node::Call(head, args, guard, ..) => {
                 let name = match head {
-                    Head::Primitive(p) => PRIMITIVES[*p as usize].name.to_string(),
+                    Head::Primitive(p) => Primitive::at(*p).name.to_string(),
                     Head::Node(f) => self.reference(*f),
                     Head::Tuple => String::new(),
                 };
@@ -115,7 +115,7 @@ fn constant(c: &Constant) -> String {
         Constant::Bool(b) => if *b { "True" } else { "False" }.into(),
         Constant::Int(n) => n.to_string(),
         Constant::Big(n) => n.to_string(),
-        Constant::Primitive(p) => PRIMITIVES[*p as usize].name.into(),
+        Constant::Primitive(p) => Primitive::at(*p).name.into(),
         Constant::Tuple(items) => {
             let items: Vec<String> = items.iter().map(constant).collect();
             let comma = if items.len() == 1 { "," } else { "" };

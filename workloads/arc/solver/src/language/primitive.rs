@@ -1,43 +1,142 @@
-//! Primitives by name: their numbers of arguments, functions, dialects and defaults.
+//! Primitives: what a row of their table holds, and how they are found and called.
 
 pub use super::primitive_table::PRIMITIVES;
 
 use super::dialect::{Dialect, Dialects};
-use super::safe_default::SafeDefault;
+use super::python_frames::PythonFrames;
+use super::result_type::ResultType;
+use super::safe_default::{SafeDefault, safe};
+use crate::columns::columnwise::Kernel;
+use crate::set::Set;
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};
 use std::collections::HashMap;
 use std::num::NonZero;
+use std::rc::Rc;
 use std::sync::LazyLock;
 
-/// One function of the DSL. To add one, write the function and add a row to the table.
+/// One function of the DSL, and all that is known of it. `primitives/mod.rs` says how to add one.
 pub struct Primitive {
     /// The name that programs use.
     pub name: &'static str,
     /// The number of arguments; `rbind` and `lbind` depend on it.
     pub n_args: u8,
-    /// The names of the arguments, for calls that use them. `/` separates names in different dialects.
-    parameters: &'static str,
-    /// How many of the last arguments may be left out.
-    n_optional: u8,
+    /// The names of the arguments, separated by spaces; `/` separates names in different dialects.
+    pub(crate) parameters: &'static str,
+    /// Where it belongs, and what it gives there in place of an exception.
     pub(crate) dialects: Dialects,
-    /// What it gives in place of an exception, where the dialect has defaults.
-    pub(crate) default: SafeDefault,
+    /// The type of its results, which decides what may take its place in a mutant.
+    pub(crate) result: ResultType,
+    /// The frames of CPython's stack that a call takes.
+    pub(crate) frames: PythonFrames,
+    /// What only some primitives have.
+    pub(crate) traits: Traits,
     /// The function. It is called with a number of arguments that `takes` accepts.
     pub(crate) run: fn(&[Value]) -> Result,
 }
 
+/// What only some primitives have. A row begins with `PLAIN` and adds to it.
+#[derive(Clone, Copy)]
+pub(crate) struct Traits {
+    /// Whether the last argument may be left out.
+    is_last_optional: bool,
+    /// Whether a call can fail although its arguments did not.
+    pub(crate) can_fail: CanFail,
+    /// Whether it calls functions that it is given, and keeps none.
+    pub(crate) calls_functions: bool,
+    /// The same on many values at once.
+    pub(crate) kernel: Option<Kernel>,
+    /// How it turns or mirrors a grid.
+    pub(crate) symmetry: Option<Symmetry>,
+    /// What the evaluator does in place of calling it.
+    pub(crate) shortcut: Option<Shortcut>,
+}
+
+/// Whether a call with the right number of arguments can fail. Limits are not counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum CanFail {
+    Yes,
+    /// Also in dialects with defaults: Python recurses without end.
+    DespiteDefaults,
+    /// Not if the first argument is a primitive.
+    NotOnPrimitives,
+    Never,
+}
+
+/// A turn or a mirror of a square.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Symmetry {
+    /// Its number in `mir_rot_t`.
+    pub(crate) number: i64,
+    /// The number of the symmetry that undoes it.
+    pub(crate) inverse: i64,
+}
+
+/// What the evaluator does in place of calling a primitive.
+#[derive(Clone, Copy)]
+pub(crate) enum Shortcut {
+    /// The element of a set is not looked up as long as it is only bound to functions.
+    First,
+    /// How it binds such an element: a function, and the set whose first element is the fixed argument.
+    BindFirst(fn(&Value, &Rc<Set>) -> Result),
+    /// `mapply` computes it for many places at once.
+    Shift,
+}
+
+/// What most primitives are: no argument may be left out, calls can fail, and nothing special.
+pub(super) const PLAIN: Traits = Traits {
+    is_last_optional: false,
+    can_fail: CanFail::Yes,
+    calls_functions: false,
+    kernel: None,
+    symmetry: None,
+    shortcut: None,
+};
+
+impl Traits {
+    pub(super) const fn last_is_optional(self) -> Traits {
+        Traits { is_last_optional: true, ..self }
+    }
+
+    pub(super) const fn can_fail(self, can_fail: CanFail) -> Traits {
+        Traits { can_fail, ..self }
+    }
+
+    pub(super) const fn calls_functions(self) -> Traits {
+        Traits { calls_functions: true, ..self }
+    }
+
+    pub(super) const fn kernel(self, kernel: Kernel) -> Traits {
+        Traits { kernel: Some(kernel), ..self }
+    }
+
+    pub(super) const fn symmetry(self, number: i64, inverse: i64) -> Traits {
+        Traits { symmetry: Some(Symmetry { number, inverse }), ..self }
+    }
+
+    pub(super) const fn shortcut(self, shortcut: Shortcut) -> Traits {
+        Traits { shortcut: Some(shortcut), ..self }
+    }
+}
+
 impl Primitive {
+    /// The primitive in a row of the table.
+    #[inline]
+    pub(crate) fn at(row: u16) -> &'static Primitive {
+        &PRIMITIVES[usize::from(row)]
+    }
+
     /// Whether it can be called with this many arguments.
     #[inline]
     pub(crate) fn takes(&self, n_args: usize) -> bool {
         let most = usize::from(self.n_args);
-        n_args == most || (n_args < most && n_args + usize::from(self.n_optional) >= most)
+        n_args == most || (n_args + 1 == most && self.traits.is_last_optional)
     }
 
-    /// The names of its parameters, separated by spaces; `/` separates names in different dialects.
-    pub(crate) fn parameters(&self) -> &'static str {
-        self.parameters
+    /// What it gives in place of an exception, where the dialect has defaults.
+    #[inline]
+    pub(crate) fn default(&self) -> SafeDefault {
+        self.dialects.default()
     }
 
     /// The position of the argument with this name.
@@ -56,29 +155,21 @@ pub(super) const fn row(
     name: &'static str,
     parameters: &'static str,
     dialects: Dialects,
-    default: SafeDefault,
+    result: ResultType,
+    frames: [u8; 4],
+    traits: Traits,
     run: fn(&[Value]) -> Result,
 ) -> Primitive {
     Primitive {
         name,
         n_args: n_words(parameters),
         parameters,
-        n_optional: 0,
         dialects,
-        default,
+        result,
+        frames: PythonFrames(frames),
+        traits,
         run,
     }
-}
-
-/// A row whose last argument may be left out.
-pub(super) const fn optional(
-    name: &'static str,
-    parameters: &'static str,
-    dialects: Dialects,
-    default: SafeDefault,
-    run: fn(&[Value]) -> Result,
-) -> Primitive {
-    Primitive { n_optional: 1, ..row(name, parameters, dialects, default, run) }
 }
 
 /// The number of words separated by spaces, at least one.
@@ -127,20 +218,19 @@ pub fn primitive_in(dialect: Dialect, name: &str) -> Option<Value> {
 /// place of an exception.
 #[inline]
 pub(crate) fn run(p: u16, args: &[Value]) -> Result {
-    let primitive = &PRIMITIVES[p as usize];
+    let primitive = Primitive::at(p);
     let result =
         if primitive.takes(args.len()) { (primitive.run)(args) } else { Err(Fault::TypeError) };
-    super::safe_default::safe(result, primitive.default)
-}
-
-/// Whether this is `shift`, which `mapply` computes for many places at once.
-pub(crate) fn is_shift(p: u16) -> bool {
-    PRIMITIVES[p as usize].name == "shift"
+    safe(result, primitive.default())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evaluate::meter::set_dialect;
+    use crate::language::python_frames::N_FRAMES_MAX;
+    use crate::set;
+    use crate::value::grid::Grid;
 
     #[test]
     fn every_dialect_has_each_name_once() {
@@ -154,5 +244,72 @@ mod tests {
             names.dedup();
             assert_eq!(names.len(), n_wanted, "{}", dialect.name());
         }
+    }
+
+    #[test]
+    fn every_row_is_complete() {
+        for p in PRIMITIVES {
+            let names: Vec<&str> = p.parameters.split([' ', '/']).collect();
+            assert!(names.iter().all(|name| !name.is_empty()), "{}: {}", p.name, p.parameters);
+            assert!((1..=4).contains(&p.n_args), "{}: {} arguments", p.name, p.n_args);
+            assert!(p.takes(p.n_args.into()) && !p.takes(0), "{}", p.name);
+            assert!(
+                p.frames.0.iter().all(|&n| (1..=N_FRAMES_MAX).contains(&n.into())),
+                "{}",
+                p.name
+            );
+        }
+        let most = PRIMITIVES.iter().flat_map(|p| p.frames.0).max();
+        assert_eq!(most.map(u32::from), Some(N_FRAMES_MAX));
+    }
+
+    #[test]
+    fn every_symmetry_is_undone_by_another() {
+        let rows = || PRIMITIVES.iter().filter_map(|p| Some((p, p.traits.symmetry?)));
+        let rows_of_grids = Grid::from_rows(&[vec![1, 2, 3], vec![4, 5, 6]]).expect("a grid");
+        let grid = Value::from(rows_of_grids);
+        for (p, symmetry) in rows() {
+            let of_inverse = rows().filter(|(_, other)| other.number == symmetry.inverse);
+            let [(inverse, _)] = of_inverse.collect::<Vec<_>>()[..] else {
+                panic!("{}: one row has the number {}", p.name, symmetry.inverse);
+            };
+            let turned = (p.run)(&[grid.clone()]).expect("a grid");
+            assert_ne!(turned, grid, "{}", p.name);
+            assert_eq!((inverse.run)(&[turned]), Ok(grid.clone()), "{}", p.name);
+        }
+        assert_eq!(rows().count(), 7);
+    }
+
+    /// Programs leave out statements that nothing reads and that cannot fail.
+    #[test]
+    fn what_never_fails_takes_any_arguments() {
+        set_dialect(Dialect::ArcDsl);
+        let some = [
+            Value::None,
+            Value::Bool(true),
+            Value::Int(-3),
+            Value::tuple(Vec::new()).expect("a tuple"),
+            Value::pair(1, 2).expect("a pair"),
+            set::empty(),
+            Value::Primitive(0),
+        ];
+        let rows = || PRIMITIVES.iter().filter(|p| p.is_in(Dialect::ArcDsl));
+        let mut n_safe = 0;
+        for p in rows() {
+            let first = match p.traits.can_fail {
+                CanFail::Never => &some[..],
+                CanFail::NotOnPrimitives => &some[6..],
+                CanFail::Yes | CanFail::DespiteDefaults => continue,
+            };
+            n_safe += 1;
+            for a in first {
+                for b in &some {
+                    let args = [a, b, b, b].map(Value::clone);
+                    let result = (p.run)(&args[..usize::from(p.n_args)]);
+                    assert!(result.is_ok(), "{}({a:?}, {b:?}): {result:?}", p.name);
+                }
+            }
+        }
+        assert_eq!(n_safe, 14);
     }
 }

@@ -148,6 +148,10 @@ impl Constant {
         }
     }
 
+    pub(crate) fn pair(pair: [i64; 2]) -> Constant {
+        Constant::Tuple(pair.map(Constant::Int).to_vec())
+    }
+
     /// The constant that Python itself has under this name.
     pub(crate) fn keyword(name: &str) -> Option<Constant> {
         Some(match name {
@@ -160,23 +164,12 @@ impl Constant {
 
     /// The constant that the dialect's module of constants has under this name.
     pub(crate) fn imported(name: &str, dialect: Dialect) -> Option<Constant> {
-        let pair = |i, j| Constant::Tuple(vec![Constant::Int(i), Constant::Int(j)]);
+        if let Some((_, pair)) = PAIRS.iter().find(|(known, _)| *known == name) {
+            return Some(Constant::pair(*pair));
+        }
         Some(match name {
             "F" => Constant::Bool(false),
             "T" => Constant::Bool(true),
-            "DOWN" => pair(1, 0),
-            "RIGHT" => pair(0, 1),
-            "UP" => pair(-1, 0),
-            "LEFT" => pair(0, -1),
-            "ORIGIN" => pair(0, 0),
-            "UNITY" => pair(1, 1),
-            "NEG_UNITY" => pair(-1, -1),
-            "UP_RIGHT" => pair(-1, 1),
-            "DOWN_LEFT" => pair(1, -1),
-            "ZERO_BY_TWO" => pair(0, 2),
-            "TWO_BY_ZERO" => pair(2, 0),
-            "TWO_BY_TWO" => pair(2, 2),
-            "THREE_BY_THREE" => pair(3, 3),
             "NEG_ONE" => Constant::Int(-1),
             "NEG_TWO" => Constant::Int(-2),
             _ => {
@@ -190,6 +183,23 @@ impl Constant {
         })
     }
 }
+
+/// The pairs with names, in all dialects.
+pub(crate) const PAIRS: [(&str, [i64; 2]); 13] = [
+    ("DOWN", [1, 0]),
+    ("RIGHT", [0, 1]),
+    ("UP", [-1, 0]),
+    ("LEFT", [0, -1]),
+    ("ORIGIN", [0, 0]),
+    ("UNITY", [1, 1]),
+    ("NEG_UNITY", [-1, -1]),
+    ("UP_RIGHT", [-1, 1]),
+    ("DOWN_LEFT", [1, -1]),
+    ("ZERO_BY_TWO", [0, 2]),
+    ("TWO_BY_ZERO", [2, 0]),
+    ("TWO_BY_TWO", [2, 2]),
+    ("THREE_BY_THREE", [3, 3]),
+];
 
 /// The names of the numbers from 0 on.
 pub(crate) const NUMBERS: [&str; 11] =
@@ -228,36 +238,8 @@ fn batt_number(name: &str) -> Option<i64> {
 }
 
 /// The names of constants that are not primitives, for suggestions.
-pub(crate) const CONSTANT_NAMES: [&str; 31] = [
-    "F",
-    "T",
-    "True",
-    "False",
-    "None",
-    "ZERO",
-    "ONE",
-    "TWO",
-    "THREE",
-    "FOUR",
-    "FIVE",
-    "SIX",
-    "SEVEN",
-    "EIGHT",
-    "NINE",
-    "TEN",
-    "NEG_ONE",
-    "NEG_TWO",
-    "DOWN",
-    "RIGHT",
-    "UP",
-    "LEFT",
-    "ORIGIN",
-    "UNITY",
-    "NEG_UNITY",
-    "UP_RIGHT",
-    "DOWN_LEFT",
-    "ZERO_BY_TWO",
-    "TWO_BY_ZERO",
-    "TWO_BY_TWO",
-    "THREE_BY_THREE",
-];
+pub(crate) fn constant_names<'a>() -> impl Iterator<Item = &'a str> {
+    let keywords = ["F", "T", "True", "False", "None"];
+    let pairs = PAIRS.into_iter().map(|(name, _)| name);
+    keywords.into_iter().chain(NUMBERS).chain(["NEG_ONE", "NEG_TWO"]).chain(pairs)
+}

@@ -4,7 +4,7 @@
 //! function that fails and the outer one goes on with it.
 
 use crate::evaluate::meter;
-use crate::language::primitive::PRIMITIVES;
+use crate::language::primitive::Primitive;
 use crate::set;
 use crate::value::Value;
 use crate::value::closure::{Closure, Form};
@@ -19,7 +19,7 @@ pub(crate) enum SafeDefault {
     /// The empty tuple, for all types that are not known.
     Tuple,
     /// A function of any arguments that gives the empty tuple.
-    Function,
+    Callable,
 }
 
 impl SafeDefault {
@@ -30,7 +30,7 @@ impl SafeDefault {
             SafeDefault::Zero => Ok(Value::Int(0)),
             SafeDefault::Set => Ok(set::empty()),
             SafeDefault::Tuple => Value::tuple(Vec::new()),
-            SafeDefault::Function => {
+            SafeDefault::Callable => {
                 Closure::value(Form::Nothing, [Value::None, Value::None, Value::None])
             }
         }
@@ -56,7 +56,7 @@ pub(crate) fn is_caught(fault: Fault) -> bool {
 /// tuple.
 pub(crate) fn safe_default(callee: &Value) -> Result {
     match callee {
-        Value::Primitive(p) => PRIMITIVES[*p as usize].default.value(),
+        Value::Primitive(p) => Primitive::at(*p).default().value(),
         _ => SafeDefault::Tuple.value(),
     }
 }

@@ -1,9 +1,10 @@
 //! Programs as text: Python of their dialect, which the parser reads back as the same program.
 
-use crate::PRIMITIVES;
 use crate::language::dialect::Dialect;
 use crate::language::primitive::Primitive;
-use crate::language::program::{COLORS, Callee, Constant, NUMBERS, Operand, Program, Statement};
+use crate::language::program::{
+    COLORS, Callee, Constant, NUMBERS, Operand, PAIRS, Program, Statement,
+};
 use std::fmt::Write;
 
 /// The line in which a file names its dialect, without the name.
@@ -139,9 +140,7 @@ pub(crate) fn write_statement(
 
 fn call_text(statement: &Statement, dialect: Dialect, result: &dyn Fn(u32) -> String) -> String {
     let primitive = match &statement.callee {
-        Callee::Function(Operand::Constant(Constant::Primitive(p))) => {
-            Some(&PRIMITIVES[*p as usize])
-        }
+        Callee::Function(Operand::Constant(Constant::Primitive(p))) => Some(Primitive::at(*p)),
         _ => None,
     };
     let args = statement.args.iter().enumerate();
@@ -193,13 +192,12 @@ fn constant_text(constant: &Constant, parameter: Option<&str>, dialect: Dialect)
             None => n.to_string(),
         },
         Constant::Big(n) => n.to_string(),
-        Constant::Primitive(p) => PRIMITIVES[*p as usize].name.to_owned(),
+        Constant::Primitive(p) => Primitive::at(*p).name.to_owned(),
         Constant::Tuple(items) => {
-            let named = PAIR_NAMES
-                .into_iter()
-                .find(|name| Constant::imported(name, dialect).as_ref() == Some(constant));
-            if let Some(name) = named {
-                return name.to_owned();
+            if let Some((name, _)) =
+                PAIRS.iter().find(|(_, pair)| Constant::pair(*pair) == *constant)
+            {
+                return (*name).to_owned();
             }
             let texts: Vec<String> =
                 items.iter().map(|item| constant_text(item, None, dialect)).collect();
@@ -208,23 +206,6 @@ fn constant_text(constant: &Constant, parameter: Option<&str>, dialect: Dialect)
         }
     }
 }
-
-/// The names of pairs, in all dialects.
-pub(crate) const PAIR_NAMES: [&str; 13] = [
-    "DOWN",
-    "RIGHT",
-    "UP",
-    "LEFT",
-    "ORIGIN",
-    "UNITY",
-    "NEG_UNITY",
-    "UP_RIGHT",
-    "DOWN_LEFT",
-    "ZERO_BY_TWO",
-    "TWO_BY_ZERO",
-    "TWO_BY_TWO",
-    "THREE_BY_THREE",
-];
 
 /// The name of a number in the place of a parameter. In `batt`, ranks, kinds and colours have names of their own.
 fn int_name(n: i64, parameter: Option<&str>, dialect: Dialect) -> Option<String> {
@@ -257,7 +238,7 @@ fn int_name(n: i64, parameter: Option<&str>, dialect: Dialect) -> Option<String>
 impl Primitive {
     /// The name of a parameter, in `batt` where dialects differ.
     fn parameter_name(&self, place: usize) -> Option<&'static str> {
-        self.parameters().split(' ').nth(place)?.rsplit('/').next()
+        self.parameters.split(' ').nth(place)?.rsplit('/').next()
     }
 }
 

@@ -5,7 +5,7 @@ use crate::set::distinct;
 use crate::set::set_cache;
 use crate::set::shifted_sets::{Copies, Listed};
 use crate::set::{self, Items, Set};
-use crate::set_order::recipe::{self, Recipe};
+use crate::set_order::iteration_order::{self, IterationOrder};
 use crate::value::fault::{Fault, Result};
 use crate::value::integer::wide;
 use crate::value::operator as op;
@@ -14,10 +14,6 @@ use crate::value::tuple::Tuple;
 use crate::value::value_table::ValueTable;
 use crate::value::{Value, nesting_of};
 use std::rc::Rc;
-
-pub(crate) fn contained(a: &[Value]) -> Result {
-    contains(&a[1], &a[0]).map(Value::Bool)
-}
 
 /// `value in container`.
 pub(crate) fn contains(container: &Value, value: &Value) -> Result<bool> {
@@ -34,7 +30,8 @@ pub(crate) fn contains(container: &Value, value: &Value) -> Result<bool> {
 
 pub(crate) fn combine(a: &[Value]) -> Result {
     if let (Value::Set(_), Value::Set(_)) = (&a[0], &a[1])
-        && let Ok(all) = recipe::union(vec![a[0].clone(), a[1].clone()], Recipe::Chained)
+        && let Ok(all) =
+            iteration_order::union(vec![a[0].clone(), a[1].clone()], IterationOrder::Chained)
     {
         return all;
     }
@@ -65,19 +62,19 @@ fn common(x: &Rc<Set>, y: &Rc<Set>) -> Result {
     let is_one = Rc::ptr_eq(x, y);
     let are_equal = kept.len() == larger.len();
     Ok(at_positions(smaller, kept, |parent, kept| match (are_equal, identity::is_exact()) {
-        (true, true) if is_one => Recipe::Copied(parent),
+        (true, true) if is_one => IterationOrder::Copied(parent),
         (true, false) => {
             identity::record_made();
-            Recipe::CopiedOrKept(parent, is_one)
+            IterationOrder::CopiedOrKept(parent, is_one)
         }
-        _ => Recipe::Kept(parent, kept),
+        _ => IterationOrder::Kept(parent, kept),
     }))
 }
 
 pub(crate) fn difference(a: &[Value]) -> Result {
     if let (Value::Set(x), Value::Set(y)) = (&a[0], &a[1]) {
         let kept = positions(x, y, false)?;
-        return Ok(at_positions(x, kept, Recipe::Kept));
+        return Ok(at_positions(x, kept, IterationOrder::Kept));
     }
     let mut kept = Vec::new();
     for e in op::items(&a[0])? {
@@ -92,7 +89,7 @@ pub(crate) fn difference(a: &[Value]) -> Result {
 pub(crate) fn minus(set: &Rc<Set>, other: &Rc<Set>) -> Result {
     let kept = positions(set, other, false)?;
     let n_other = other.len();
-    Ok(at_positions(set, kept, |parent, kept| Recipe::Minus(parent, kept, n_other)))
+    Ok(at_positions(set, kept, |parent, kept| IterationOrder::Minus(parent, kept, n_other)))
 }
 
 /// Comparing fewer pairs of elements one by one is as fast as sorting hashes.
@@ -125,35 +122,35 @@ fn positions(set: &Set, other: &Set, wanted: bool) -> Result<Vec<u32>> {
     Ok(all.filter(|&k| is_in_other(k as usize) == wanted).collect())
 }
 
-/// The set of the elements at these positions; `recipe` receives the parent and the positions.
+/// The set of the elements at these positions; `order` makes their order of the parent and the positions.
 pub(crate) fn at_positions(
     set: &Rc<Set>,
     kept: Vec<u32>,
-    recipe: impl FnOnce(Rc<Set>, Vec<u32>) -> Recipe,
+    order: impl FnOnce(Rc<Set>, Vec<u32>) -> IterationOrder,
 ) -> Value {
     let at = kept.iter().map(|&k| k as usize);
     match set.items() {
         Items::Packed(v, kind) => {
             let v: &[u32] = v;
             let items: Vec<u32> = at.map(|k| v[k]).collect();
-            set::packed(items, *kind, recipe(set.clone(), kept))
+            set::packed(items, *kind, order(set.clone(), kept))
         }
         Items::Duos(v, kind) => {
             let items = at.map(|k| v[k]).collect();
-            set::duos(items, *kind, recipe(set.clone(), kept))
+            set::duos(items, *kind, order(set.clone(), kept))
         }
         Items::Couples(of, v) => {
             let items = at.map(|k| v[k]).collect();
-            set::couples(of.clone(), items, recipe(set.clone(), kept))
+            set::couples(of.clone(), items, order(set.clone(), kept))
         }
         Items::Lines(v, kind, _) => {
             let items = at.map(|k| v[k]).collect();
-            set::lines(items, *kind, recipe(set.clone(), kept), set.nesting())
+            set::lines(items, *kind, order(set.clone(), kept), set.nesting())
         }
         Items::General(v, hashes) => {
             let items = at.clone().map(|k| v[k].clone()).collect();
             let hashes = hashes.get().map(|hashes| at.map(|k| hashes[k]).collect::<Vec<_>>());
-            set::general(items, hashes, recipe(set.clone(), kept), set.nesting())
+            set::general(items, hashes, order(set.clone(), kept), set.nesting())
         }
     }
 }
@@ -197,10 +194,10 @@ pub(crate) fn merged(containers: &Value) -> Result {
     match containers {
         Value::Set(s) => {
             if let Items::General(items, _) = s.items()
-                && let Some(all) = recipe::joined(items)
+                && let Some(all) = iteration_order::joined(items)
             {
                 let (all, kind) = all?;
-                return Ok(set::packed(all, kind, Recipe::ChainedOver(s.clone())));
+                return Ok(set::packed(all, kind, IterationOrder::ChainedOver(s.clone())));
             }
             if let Some(all) = merged_sets(s) {
                 return all;
@@ -212,7 +209,7 @@ pub(crate) fn merged(containers: &Value) -> Result {
                 }
                 meter::build(n + lines.len(), 4)?;
                 let all = distinct::on_lines(lines, n);
-                return Ok(set::packed(all, *kind, Recipe::ChainedOver(s.clone())));
+                return Ok(set::packed(all, *kind, IterationOrder::ChainedOver(s.clone())));
             }
         }
         Value::Tuple(t) => {
@@ -280,14 +277,14 @@ fn merged_sets(outer: &Rc<Set>) -> Option<Result> {
     if let Some(all) = copies.and_then(|lists| Copies::all_of(&lists))
         && n > 0
     {
-        let recipe = Recipe::Joined(outer.clone(), (0..n as u32).collect());
-        return Some(set::copies(all, recipe));
+        let order = IterationOrder::Joined(outer.clone(), (0..n as u32).collect());
+        return Some(set::copies(all, order));
     }
     let all: Vec<Value> = lists().flat_map(|sets| sets.iter()).cloned().collect();
     let (kept, numbers) = distinct::sets(&all)?;
     let sets: Vec<Value> = kept.iter().map(|&k| all[k as usize].clone()).collect();
-    let recipe = Recipe::Joined(outer.clone(), numbers);
-    Some(nesting_of(sets.iter()).map(|(nesting, _)| set::general(sets, None, recipe, nesting)))
+    let order = IterationOrder::Joined(outer.clone(), numbers);
+    Some(nesting_of(sets.iter()).map(|(nesting, _)| set::general(sets, None, order, nesting)))
 }
 
 /// The elements of a tuple of packed sets of one kind; None for other tuples. Results of up to two elements have other
@@ -315,15 +312,7 @@ fn chained(containers: &Tuple) -> Option<Result> {
     Some(paid.map(|()| Value::Tuple(Rc::new(Tuple::chain(sets, kind)))))
 }
 
-pub(crate) fn maximum(a: &[Value]) -> Result {
-    extreme(&a[0], true)
-}
-
-pub(crate) fn minimum(a: &[Value]) -> Result {
-    extreme(&a[0], false)
-}
-
-fn extreme(container: &Value, greatest: bool) -> Result {
+pub(crate) fn extreme(container: &Value, greatest: bool) -> Result {
     if let Value::Pair(i, j) = *container {
         return Ok(Value::Int(if greatest { i.max(j) } else { i.min(j) }.into()));
     }
@@ -377,7 +366,7 @@ pub(crate) fn initset(a: &[Value]) -> Result {
     match a[0].packed() {
         Some((p, kind)) => {
             let key = (6 + kind as u64) << 56 | u64::from(p);
-            Ok(set_cache::set(key, || set::packed(vec![p], kind, Recipe::Sequence)))
+            Ok(set_cache::set(key, || set::packed(vec![p], kind, IterationOrder::Sequence)))
         }
         None => set::from_values(vec![a[0].clone()]),
     }
@@ -414,13 +403,13 @@ pub(crate) fn insert(a: &[Value]) -> Result {
         return set::from_values(vec![value.clone()]);
     }
     let is_new = !s.contains(value);
-    let recipe = Recipe::Inserted(s.clone(), value.clone());
+    let order = IterationOrder::Inserted(s.clone(), value.clone());
     if let Items::Packed(items, kind) = s.items() {
         let added = value.packed().filter(|p| p.1 == *kind).map(|p| p.0);
         if !is_new || added.is_some() {
             let mut items = items.to_vec();
             items.extend(added.filter(|_| is_new));
-            return Ok(set::packed(items, *kind, recipe));
+            return Ok(set::packed(items, *kind, order));
         }
     }
     let mut items: Vec<Value> = (0..s.len()).map(|k| s.get(k)).collect();
@@ -430,7 +419,7 @@ pub(crate) fn insert(a: &[Value]) -> Result {
         hashes.push(value.py_hash());
     }
     let (nesting, _) = nesting_of(items.iter())?;
-    Ok(set::general(items, Some(hashes), recipe, nesting))
+    Ok(set::general(items, Some(hashes), order, nesting))
 }
 
 pub(crate) fn remove(a: &[Value]) -> Result {
@@ -452,7 +441,7 @@ fn removed(value: &Value, container: &Value) -> Result {
             }
             _ => (0..s.len() as u32).filter(|&k| !op::equal(&s.get(k as usize), value)).collect(),
         };
-        return Ok(at_positions(s, kept, Recipe::Kept));
+        return Ok(at_positions(s, kept, IterationOrder::Kept));
     }
     let mut all = op::items(container)?;
     all.retain(|e| !op::equal(e, value));
@@ -470,7 +459,7 @@ pub(crate) fn product(a: &[Value]) -> Result {
         for &j in q {
             items.extend(p.iter().map(|&i| u64::from(i) << 32 | u64::from(j)));
         }
-        return Ok(set::duos(items, kind, Recipe::Product(x.clone(), y.clone())));
+        return Ok(set::duos(items, kind, IterationOrder::Product(x.clone(), y.clone())));
     }
     if let (Value::Set(x), Value::Set(y)) = (&a[0], &a[1])
         && has_packed_sets(x)
@@ -487,7 +476,7 @@ pub(crate) fn product(a: &[Value]) -> Result {
             items.extend((0..x.len() as u64).map(|i| i << 32 | j));
         }
         let of = Rc::new([x.clone(), y.clone()]);
-        let all = set::couples(of, items, Recipe::Product(x.clone(), y.clone()));
+        let all = set::couples(of, items, IterationOrder::Product(x.clone(), y.clone()));
         nesting_of(std::iter::once(&all))?;
         return Ok(all);
     }
@@ -558,7 +547,7 @@ pub(crate) fn kept_sets(
     let n = kept.len();
     let paid = meter::build(items.len(), 16).and_then(|()| meter::build(n, 16));
     let paid = paid.and_then(|()| meter::spend(n));
-    Some(paid.map(|()| at_positions(s, kept, Recipe::Kept)))
+    Some(paid.map(|()| at_positions(s, kept, IterationOrder::Kept)))
 }
 
 /// The packed elements of a set and whether they are cells, if the set is packed and not empty.

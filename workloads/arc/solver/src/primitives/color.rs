@@ -5,8 +5,8 @@ use crate::evaluate::meter::{self, Order};
 use crate::language::safe_default::{SafeDefault, is_caught, safe};
 use crate::set;
 use crate::set::set_cache;
+use crate::set_order::iteration_order::IterationOrder;
 use crate::set_order::layout::Layout;
-use crate::set_order::recipe::Recipe;
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};
 use crate::value::float;
@@ -15,14 +15,6 @@ use crate::value::hash;
 use crate::value::operator as op;
 use crate::value::packed::{self, ElementKind};
 use crate::value::value_table::ValueTable;
-
-pub(crate) fn mostcolor(a: &[Value]) -> Result {
-    most_color(&a[0])
-}
-
-pub(crate) fn leastcolor(a: &[Value]) -> Result {
-    by_count(&a[0], false)
-}
 
 /// The most common colour; a grid caches it. In a dialect with defaults this is the one of grids, and not-a-number
 /// without cells.
@@ -356,7 +348,11 @@ pub(crate) fn ofcolor(a: &[Value]) -> Result {
         let Some(c) = value.as_int().filter(|c| packed::color_fits(*c)) else {
             return Ok(set::empty());
         };
-        return Ok(set::packed(places_of(&g, c as i8), ElementKind::Place, Recipe::Sequence));
+        return Ok(set::packed(
+            places_of(&g, c as i8),
+            ElementKind::Place,
+            IterationOrder::Sequence,
+        ));
     }
     let mut places = Vec::new();
     for (i, row) in op::items(element)?.iter().enumerate() {
@@ -460,7 +456,7 @@ fn parts<'a>(grid: &Value, colors: impl Iterator<Item = &'a Value>) -> Result {
             meter::build(g.cells().len(), 4)?;
             let bits = packed::color_bits(c.into());
             let cells = places_of(g, c).into_iter().map(|p| p | bits).collect();
-            all.push(set::packed(cells, meter::cell_kind(), Recipe::Sequence));
+            all.push(set::packed(cells, meter::cell_kind(), IterationOrder::Sequence));
             continue;
         }
         let mut cells = Vec::new();

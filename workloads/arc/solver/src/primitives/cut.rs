@@ -13,12 +13,8 @@ use crate::value::operator as op;
 use crate::value::packed;
 use crate::value::value_table::ValueTable;
 
-pub(crate) fn crop(a: &[Value]) -> Result {
-    cropped(&a[0], &a[1], &a[2])
-}
-
 /// `tuple(r[start[1]:start[1]+dims[1]] for r in grid[start[0]:start[0]+dims[0]])`.
-fn cropped(grid: &Value, start: &Value, dims: &Value) -> Result {
+pub(crate) fn cropped(grid: &Value, start: &Value, dims: &Value) -> Result {
     if meter::dialect().has_defaults() && !safe_window(grid, start, dims)? {
         return Value::tuple(Vec::new());
     }
@@ -85,19 +81,11 @@ pub(crate) fn trim(a: &[Value]) -> Result {
     Value::tuple(rows.iter().map(|r| op::slice(r, 1, -1)).collect::<Result<_>>()?)
 }
 
-pub(crate) fn tophalf(a: &[Value]) -> Result {
-    upper(&a[0])
-}
-
-fn upper(grid: &Value) -> Result {
+pub(crate) fn upper(grid: &Value) -> Result {
     op::slice(grid, 0, op::len(grid)? as i64 / 2)
 }
 
-pub(crate) fn bottomhalf(a: &[Value]) -> Result {
-    lower(&a[0])
-}
-
-fn lower(grid: &Value) -> Result {
+pub(crate) fn lower(grid: &Value) -> Result {
     let n = op::len(grid)? as i64;
     op::slice(grid, n / 2 + n % 2, n)
 }
@@ -289,7 +277,7 @@ fn lines(grid: &Value, places: impl Iterator<Item = Vec<(usize, usize)>>) -> Res
             all.push(crate::set::packed(
                 items,
                 kind,
-                crate::set_order::recipe::Recipe::Rebuilt(Box::new(rebuild)),
+                crate::set_order::iteration_order::IterationOrder::Rebuilt(Box::new(rebuild)),
             ));
             continue;
         }

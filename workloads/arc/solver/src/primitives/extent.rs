@@ -21,22 +21,6 @@ pub(crate) fn bounds(patch: &Value) -> Option<Bounds> {
     Some(s.bounds())
 }
 
-pub(crate) fn uppermost(a: &[Value]) -> Result {
-    top(&a[0])
-}
-
-pub(crate) fn lowermost(a: &[Value]) -> Result {
-    bottom(&a[0])
-}
-
-pub(crate) fn leftmost(a: &[Value]) -> Result {
-    left(&a[0])
-}
-
-pub(crate) fn rightmost(a: &[Value]) -> Result {
-    right(&a[0])
-}
-
 pub(crate) fn top(patch: &Value) -> Result {
     bounds(patch).map_or_else(|| edge(patch, 0, false), |b| Ok(Value::Int(b.top.into())))
 }
@@ -173,22 +157,6 @@ pub(crate) fn hline(a: &[Value]) -> Result {
     Ok(Value::Bool(is_long && height_of(&a[0])? == Value::Int(1)))
 }
 
-pub(crate) fn ulcorner(a: &[Value]) -> Result {
-    corner(&a[0], [false, false])
-}
-
-pub(crate) fn urcorner(a: &[Value]) -> Result {
-    corner(&a[0], [false, true])
-}
-
-pub(crate) fn llcorner(a: &[Value]) -> Result {
-    corner(&a[0], [true, false])
-}
-
-pub(crate) fn lrcorner(a: &[Value]) -> Result {
-    corner(&a[0], [true, true])
-}
-
 /// The least or greatest coordinate of each axis. The elements determine the number of axes.
 pub(crate) fn corner(patch: &Value, greatest: [bool; 2]) -> Result {
     if let Some(b) = bounds(patch) {
@@ -211,10 +179,6 @@ pub(crate) fn corner_of(indices: &Value, greatest: [bool; 2]) -> Result {
         extremes.push(op::extreme(op::items(axis)?, greatest)?.ok_or(Fault::ValueError)?);
     }
     Value::tuple(extremes)
-}
-
-pub(crate) fn center(a: &[Value]) -> Result {
-    center_of(&a[0])
 }
 
 pub(crate) fn center_of(patch: &Value) -> Result {
@@ -287,14 +251,6 @@ pub(crate) fn bordering(a: &[Value]) -> Result {
     let edge = right(patch)?;
     let (_, w) = sides(grid)?;
     Ok(Value::Bool(edge == Value::Int(w as i64 - 1)))
-}
-
-pub(crate) fn hmatching(a: &[Value]) -> Result {
-    matching(&a[0], &a[1], 0).map(Value::Bool)
-}
-
-pub(crate) fn vmatching(a: &[Value]) -> Result {
-    matching(&a[0], &a[1], 1).map(Value::Bool)
 }
 
 /// Whether the patches share a row (axis 0) or a column.

@@ -6,17 +6,13 @@ use crate::evaluate::meter;
 use crate::set;
 use crate::set::line_segment::LineSegment;
 use crate::set::set_cache;
-use crate::set_order::recipe::Recipe;
+use crate::set_order::iteration_order::IterationOrder;
 use crate::set_order::table::PackedTable;
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};
 use crate::value::operator as op;
 use crate::value::packed::{self, ElementKind};
 use crate::value::value_table::ValueTable;
-
-pub(crate) fn connect(a: &[Value]) -> Result {
-    connected(&a[0], &a[1])
-}
 
 pub(crate) fn shoot(a: &[Value]) -> Result {
     let (start, direction) = (&a[0], &a[1]);
@@ -29,7 +25,7 @@ pub(crate) fn shoot(a: &[Value]) -> Result {
 }
 
 /// The straight or diagonal line between two places, or nothing.
-fn connected(a: &Value, b: &Value) -> Result {
+pub(crate) fn connected(a: &Value, b: &Value) -> Result {
     if let (&Value::Pair(ai, aj), &Value::Pair(bi, bj)) = (a, b)
         && packed::fits(ai.into(), aj.into())
         && packed::fits(bi.into(), bj.into())
@@ -125,7 +121,11 @@ fn around(
         let key = kind << 56 | u64::from(packed::place(i, j));
         return Ok(set_cache::set(key, || {
             let items = table(i, j).table.keys().collect();
-            set::packed(items, ElementKind::Place, Recipe::Rebuilt(Box::new(move || table(i, j))))
+            set::packed(
+                items,
+                ElementKind::Place,
+                IterationOrder::Rebuilt(Box::new(move || table(i, j))),
+            )
         }));
     }
     general(place)?.into_value()
@@ -148,16 +148,8 @@ fn four(place: &Value, steps: [(i64, i64); 4]) -> Result<ValueTable> {
     Ok(ValueTable::collect(all))
 }
 
-pub(crate) fn inbox(a: &[Value]) -> Result {
-    grown_box(&a[0], -1)
-}
-
-pub(crate) fn outbox(a: &[Value]) -> Result {
-    grown_box(&a[0], 1)
-}
-
 /// The outline of the bounds moved outwards by one cell, or inwards.
-fn grown_box(patch: &Value, by: i64) -> Result {
+pub(crate) fn grown_box(patch: &Value, by: i64) -> Result {
     let by = Value::Int(by);
     let (ai, aj) = (op::sub(&top(patch)?, &by)?, op::sub(&left(patch)?, &by)?);
     let (bi, bj) = (op::add(&bottom(patch)?, &by)?, op::add(&right(patch)?, &by)?);
@@ -202,7 +194,11 @@ fn outline(ai: &Value, aj: &Value, bi: &Value, bj: &Value) -> Result {
         if ei != si {
             items.extend((sj + 1..ej).map(|j| place(ei, j)));
         }
-        return Ok(set::packed(items, ElementKind::Place, Recipe::Rebuilt(Box::new(rebuild))));
+        return Ok(set::packed(
+            items,
+            ElementKind::Place,
+            IterationOrder::Rebuilt(Box::new(rebuild)),
+        ));
     }
     let last = |v: i64| v.checked_add(1).ok_or(Fault::OverflowError);
     let (rows, columns) = (range(si, last(ei)?)?, range(sj, last(ej)?)?);

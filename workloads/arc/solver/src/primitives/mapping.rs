@@ -9,11 +9,11 @@ use crate::columns::column::Column;
 use crate::columns::columnwise::{self, N_TOGETHER, N_TOGETHER_MIN};
 use crate::columns::result_collector::{ResultCollector, inserted_over};
 use crate::evaluate::meter;
-use crate::language::primitive;
+use crate::language::primitive::{Primitive, Shortcut};
 use crate::set::distinct;
 use crate::set::line_segment::LineSegment;
 use crate::set::{self, Set};
-use crate::set_order::recipe::{self, Recipe};
+use crate::set_order::iteration_order::{self, IterationOrder};
 use crate::value::Value;
 use crate::value::closure::{Form, call};
 use crate::value::fault::{Fault, Result};
@@ -145,7 +145,7 @@ pub(crate) fn mapply(a: &[Value]) -> Result {
         let results = if s.len() > 1 { by_position(f, s)? } else { None };
         let Some(results) = results else {
             let results = in_order(f, container)?.into_values();
-            return match recipe::union(results, Recipe::Merged) {
+            return match iteration_order::union(results, IterationOrder::Merged) {
                 Ok(all) => all,
                 Err(results) => merged(&set::from_values(results)?),
             };
@@ -153,7 +153,9 @@ pub(crate) fn mapply(a: &[Value]) -> Result {
         if let ResultCollector::Lines(lines, kind) = results {
             return merged_lines(s, lines, kind);
         }
-        match recipe::union(results.into_values(), |sets| Recipe::MergedOver(s.clone(), sets)) {
+        match iteration_order::union(results.into_values(), |sets| {
+            IterationOrder::MergedOver(s.clone(), sets)
+        }) {
             Ok(all) => all,
             Err(results) => merged(&inserted_over(&results, s)?),
         }
@@ -170,7 +172,7 @@ fn merged_lines(parent: &Rc<Set>, lines: Vec<LineSegment>, kind: ElementKind) ->
     Ok(set::packed(
         distinct::on_lines(&lines, n),
         kind,
-        Recipe::MergedLines(parent.clone(), lines, kind),
+        IterationOrder::MergedLines(parent.clone(), lines, kind),
     ))
 }
 
@@ -186,7 +188,10 @@ fn shifted_everywhere(f: &Value, places: &Rc<Set>) -> Option<Result> {
         return None;
     };
     let (items, kind) = object.packed()?;
-    if !primitive::is_shift(*p) || items.is_empty() || steps.len() < 2 {
+    if !matches!(Primitive::at(*p).traits.shortcut, Some(Shortcut::Shift))
+        || items.is_empty()
+        || steps.len() < 2
+    {
         return None;
     }
     let (b, d) = (object.bounds(), places.bounds());
@@ -209,7 +214,7 @@ fn shifted_everywhere(f: &Value, places: &Rc<Set>) -> Option<Result> {
         }
         distinct::cells(all)
     });
-    Some(Ok(set::packed(all, kind, Recipe::ShiftedOver(places.clone(), object.clone()))))
+    Some(Ok(set::packed(all, kind, IterationOrder::ShiftedOver(places.clone(), object.clone()))))
 }
 
 pub(crate) fn papply(a: &[Value]) -> Result {
@@ -280,7 +285,7 @@ pub(crate) fn filtered(container: &Value, condition: &Value) -> Result {
             at += n as u32;
         });
         match found {
-            Ok(()) => return Ok(at_positions(s, kept, Recipe::Kept)),
+            Ok(()) => return Ok(at_positions(s, kept, IterationOrder::Kept)),
             Err(fault) if fault.is_limit() => return Err(fault),
             Err(_) => {}
         }

@@ -5,7 +5,7 @@ use super::extent::corner;
 use super::patch::map_places;
 use crate::evaluate::meter;
 use crate::set;
-use crate::set_order::recipe::Recipe;
+use crate::set_order::iteration_order::IterationOrder;
 use crate::value::Value;
 use crate::value::fault::Result;
 use crate::value::grid::{self, Grid, dense};
@@ -124,7 +124,7 @@ fn map_packed(piece: &Value, f: impl Fn(&Bounds, i32, i32) -> (i32, i32)) -> Opt
             (x & !packed::PLACE_MASK) | packed::place(i, j)
         })
         .collect();
-    Some(Ok(set::packed(mapped, kind, Recipe::Via(s.clone()))))
+    Some(Ok(set::packed(mapped, kind, IterationOrder::Via(s.clone()))))
 }
 
 pub(crate) fn dmirror(a: &[Value]) -> Result {

@@ -10,7 +10,7 @@ use crate::evaluate::meter;
 use crate::language::safe_default::{SafeDefault, safe};
 use crate::set::labels;
 use crate::set::{self, Set};
-use crate::set_order::recipe::Recipe;
+use crate::set_order::iteration_order::IterationOrder;
 use crate::set_order::table::PackedTable;
 use crate::value::Value;
 use crate::value::fault::Result;
@@ -213,7 +213,7 @@ fn found(places: Vec<u32>) -> Value {
     let inserted = places.clone();
     let rebuild =
         move || PackedTable::collect(ElementKind::Place, inserted.iter().copied()).copied();
-    set::packed(places, ElementKind::Place, Recipe::Rebuilt(Box::new(rebuild)))
+    set::packed(places, ElementKind::Place, IterationOrder::Rebuilt(Box::new(rebuild)))
 }
 
 fn occurs(grid: &Value, h: usize, w: usize, object: &Value) -> Result<bool> {

@@ -7,7 +7,7 @@ use crate::evaluate::meter;
 use crate::language::safe_default::{SafeDefault, safe};
 use crate::set::set_cache;
 use crate::set::{self, Set};
-use crate::set_order::recipe::Recipe;
+use crate::set_order::iteration_order::IterationOrder;
 use crate::set_order::slot_spans::Span;
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};
@@ -37,11 +37,7 @@ pub(crate) fn underfill(a: &[Value]) -> Result {
     filled(&a[0], &a[1], &a[2], Some(&background))
 }
 
-pub(crate) fn cover(a: &[Value]) -> Result {
-    covered(&a[0], &a[1])
-}
-
-fn covered(grid: &Value, patch: &Value) -> Result {
+pub(crate) fn covered(grid: &Value, patch: &Value) -> Result {
     let background = most_color(grid)?;
     if packed_set(patch).is_some() {
         return filled(grid, &background, patch, None);
@@ -146,17 +142,13 @@ fn packed_items(container: &Value, are_cells: bool) -> Option<Vec<u32>> {
     }
 }
 
-pub(crate) fn paint(a: &[Value]) -> Result {
-    painted(&a[0], &a[1], None)
-}
-
 pub(crate) fn underpaint(a: &[Value]) -> Result {
     sides(&a[0])?;
     let background = most_color(&a[0])?;
     painted(&a[0], &a[1], Some(&background))
 }
 
-fn painted(grid: &Value, obj: &Value, under: Option<&Value>) -> Result {
+pub(crate) fn painted(grid: &Value, obj: &Value, under: Option<&Value>) -> Result {
     if let (Some(g), Value::Set(s)) = (dense(grid), obj)
         && let Some((items, kind)) = s.packed()
         && (kind.has_color() || items.is_empty())
@@ -372,7 +364,7 @@ pub(crate) fn asobject(a: &[Value]) -> Result {
                 row.iter().enumerate().map(|(j, &c)| packed::cell(c.into(), i as i32, j as i32)),
             );
         }
-        return Ok(set::packed(cells, meter::cell_kind(), Recipe::Sequence));
+        return Ok(set::packed(cells, meter::cell_kind(), IterationOrder::Sequence));
     }
     let mut cells = Vec::new();
     for (i, row) in op::items(&a[0])?.iter().enumerate() {
@@ -396,14 +388,14 @@ pub(crate) fn toobject(a: &[Value]) -> Result {
             return Ok(set::packed_within(
                 cells,
                 meter::cell_kind(),
-                Recipe::Via(s.clone()),
+                IterationOrder::Via(s.clone()),
                 Some(s.bounds()),
             ));
         }
         let kept =
             (0..items.len() as u32).filter(|&k| on_grid(&g, items[k as usize]).is_some()).collect();
         let cells = items.iter().filter_map(|&x| colored(x)).collect();
-        return Ok(set::packed(cells, meter::cell_kind(), Recipe::Kept(s.clone(), kept)));
+        return Ok(set::packed(cells, meter::cell_kind(), IterationOrder::Kept(s.clone(), kept)));
     }
     let mut cells = Vec::new();
     for index in op::items(&indices)? {

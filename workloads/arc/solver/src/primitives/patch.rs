@@ -7,7 +7,7 @@ use crate::evaluate::meter;
 use crate::language::safe_default::{SafeDefault, safe};
 use crate::set::distinct;
 use crate::set::{self, Set};
-use crate::set_order::recipe::Recipe;
+use crate::set_order::iteration_order::IterationOrder;
 use crate::set_order::table::PackedTable;
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};
@@ -34,10 +34,6 @@ pub(crate) fn has_cells(patch: &Value) -> Result<bool> {
     }
 }
 
-pub(crate) fn toindices(a: &[Value]) -> Result {
-    to_indices(&a[0])
-}
-
 /// The places of a patch; in a dialect with defaults, the empty set for what is no patch.
 pub(crate) fn to_indices(patch: &Value) -> Result {
     if let Some((s, items, kind)) = packed_set(patch) {
@@ -51,7 +47,11 @@ pub(crate) fn to_indices(patch: &Value) -> Result {
         }
         let places: Vec<u32> = items.iter().map(|x| x & packed::PLACE_MASK).collect();
         let items = distinct::cells(places.clone());
-        return Ok(set::packed(items, ElementKind::Place, Recipe::Mapped(s.clone(), places)));
+        return Ok(set::packed(
+            items,
+            ElementKind::Place,
+            IterationOrder::Mapped(s.clone(), places),
+        ));
     }
     safe(indices_of(patch), SafeDefault::Set)
 }
@@ -94,7 +94,7 @@ fn places_of(sets: &[Rc<Set>]) -> Value {
         let places = in_order.flatten().map(|x| x & packed::PLACE_MASK);
         PackedTable::collect(ElementKind::Place, places)
     };
-    set::packed(places, ElementKind::Place, Recipe::Rebuilt(Box::new(rebuild)))
+    set::packed(places, ElementKind::Place, IterationOrder::Rebuilt(Box::new(rebuild)))
 }
 
 pub(crate) fn recolor(a: &[Value]) -> Result {
@@ -111,10 +111,6 @@ pub(crate) fn recolor(a: &[Value]) -> Result {
         .map(|e| Value::two(value.clone(), e))
         .collect::<Result<_>>()?;
     set::from_values(cells)
-}
-
-pub(crate) fn shift(a: &[Value]) -> Result {
-    shifted(&a[0], &a[1])
 }
 
 pub(crate) fn shifted(patch: &Value, directions: &Value) -> Result {
@@ -169,7 +165,7 @@ fn chain_shifted(sets: &[Rc<Set>], kind: ElementKind, step: u32) -> Value {
         let moved = in_order.flatten().map(|x| x.wrapping_add(step));
         PackedTable::collect(kind, moved)
     };
-    set::packed(items, kind, Recipe::Rebuilt(Box::new(rebuild)))
+    set::packed(items, kind, IterationOrder::Rebuilt(Box::new(rebuild)))
 }
 
 /// The patch with every place mapped; cells keep their colour.
@@ -193,10 +189,6 @@ pub(crate) fn map_places(
     set::from_values(all)
 }
 
-pub(crate) fn normalize(a: &[Value]) -> Result {
-    normalized(&a[0])
-}
-
 pub(crate) fn normalized(patch: &Value) -> Result {
     safe(moved_to_origin(patch), SafeDefault::Set)
 }
@@ -217,10 +209,6 @@ pub(crate) fn corners(a: &[Value]) -> Result {
     ValueTable::collect(all).copied().into_value()
 }
 
-pub(crate) fn backdrop(a: &[Value]) -> Result {
-    backdrop_of(&a[0])
-}
-
 pub(crate) fn backdrop_of(patch: &Value) -> Result {
     safe(rectangle_of(patch), SafeDefault::Set)
 }
@@ -232,7 +220,12 @@ fn rectangle_of(patch: &Value) -> Result {
         for i in b.top..=b.bottom {
             items.extend((b.left..=b.right).map(|j| packed::place(i, j)));
         }
-        return Ok(set::packed_within(items, ElementKind::Place, Recipe::Sequence, Some(b)));
+        return Ok(set::packed_within(
+            items,
+            ElementKind::Place,
+            IterationOrder::Sequence,
+            Some(b),
+        ));
     }
     if op::len(patch)? == 0 {
         return Ok(set::empty());
@@ -280,16 +273,8 @@ pub(crate) fn delta(a: &[Value]) -> Result {
     }
 }
 
-pub(crate) fn hperiod(a: &[Value]) -> Result {
-    period(&a[0], 1)
-}
-
-pub(crate) fn vperiod(a: &[Value]) -> Result {
-    period(&a[0], 0)
-}
-
 /// The least shift along the axis under which the object repeats itself.
-fn period(obj: &Value, axis: usize) -> Result {
+pub(crate) fn period(obj: &Value, axis: usize) -> Result {
     let normal = normalized(obj)?;
     let n = if axis == 1 { width_of(&normal)? } else { height_of(&normal)? };
     if let Some((_, items, ElementKind::Cell | ElementKind::Triple)) = packed_set(&normal) {

@@ -5,7 +5,7 @@ use super::extent::{bounds, corner};
 use super::patch::{range, shifted};
 use crate::evaluate::meter::{self, Usage};
 use crate::set;
-use crate::set_order::recipe::Recipe;
+use crate::set_order::iteration_order::IterationOrder;
 use crate::set_order::table::PackedTable;
 use crate::value::Value;
 use crate::value::fault::Result;
@@ -13,14 +13,6 @@ use crate::value::grid::{self, dense};
 use crate::value::operator as op;
 use crate::value::packed::{self, ElementKind};
 use crate::value::value_table::ValueTable;
-
-pub(crate) fn hupscale(a: &[Value]) -> Result {
-    upscaled(&a[0], &a[1], (false, true))
-}
-
-pub(crate) fn vupscale(a: &[Value]) -> Result {
-    upscaled(&a[0], &a[1], (true, false))
-}
 
 pub(crate) fn upscale(a: &[Value]) -> Result {
     if a[0].is_tuple() {
@@ -104,7 +96,7 @@ pub(crate) fn upscaled_object(element: &Value, factor: &Value) -> Result {
             let in_order = normal.packed_in_order().expect("the object is packed");
             PackedTable::collect(kind, in_order.into_iter().flat_map(grow)).copied()
         };
-        let grown = set::packed(content, kind, Recipe::Rebuilt(Box::new(rebuild)));
+        let grown = set::packed(content, kind, IterationOrder::Rebuilt(Box::new(rebuild)));
         return shifted(&grown, &Value::Pair(b.top, b.left));
     }
     let (di, dj) = op::unpack(&corner(element, [false, false])?)?;

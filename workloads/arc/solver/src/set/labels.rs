@@ -5,7 +5,7 @@ use crate::primitives::color;
 use crate::set;
 use crate::set::set_cache;
 use crate::set_order::index_order;
-use crate::set_order::recipe::Recipe;
+use crate::set_order::iteration_order::IterationOrder;
 use crate::set_order::table::{PackedTable, Table};
 use crate::value::fault::Result;
 use crate::value::grid::{Grid, KnownGrid};
@@ -116,13 +116,13 @@ pub(crate) fn objects(
     }
     let items: Vec<Value> = (0..labels.len())
         .map(|k| {
-            let recipe = Recipe::Grown(growth.clone(), k as u32);
-            set::packed(labels.component(k).to_vec(), growth.kind, recipe)
+            let order = IterationOrder::Grown(growth.clone(), k as u32);
+            set::packed(labels.component(k).to_vec(), growth.kind, order)
         })
         .collect();
     let (nesting, _) = nesting_of(items.iter())?;
-    let recipe = Recipe::Objects(growth);
-    Ok(set::general(items, None, recipe, nesting))
+    let order = IterationOrder::Objects(growth);
+    Ok(set::general(items, None, order, nesting))
 }
 
 fn growth(

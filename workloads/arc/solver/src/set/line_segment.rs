@@ -2,7 +2,7 @@
 
 use crate::set;
 use crate::set::set_cache;
-use crate::set_order::recipe::Recipe;
+use crate::set_order::iteration_order::IterationOrder;
 use crate::value::Value;
 use crate::value::packed::{self, Bounds, ElementKind};
 
@@ -105,17 +105,17 @@ impl LineSegment {
         let key = LINE_KEYS[kind as usize] << 56 | u64::from(first) << 24 | u64::from(last);
         set_cache::set(key, || {
             let items = self.items().collect();
-            let recipe = if kind.has_color() && first & packed::PLACE_MASK != last {
+            let order = if kind.has_color() && first & packed::PLACE_MASK != last {
                 // The reference colours the finished set of places.
                 let places = LineSegment::of(first & packed::PLACE_MASK, last);
                 match places.value(ElementKind::Place) {
-                    Value::Set(s) => Recipe::Via(s),
-                    _ => Recipe::Sequence,
+                    Value::Set(s) => IterationOrder::Via(s),
+                    _ => IterationOrder::Sequence,
                 }
             } else {
-                Recipe::Sequence
+                IterationOrder::Sequence
             };
-            set::packed_within(items, kind, recipe, Some(self.bounds()))
+            set::packed_within(items, kind, order, Some(self.bounds()))
         })
     }
 }

@@ -1,7 +1,7 @@
 //! A thread-local cache of sets that recur on every sample: indices of grids, palettes, neighbourhoods and lines.
 
 use crate::set;
-use crate::set_order::recipe::Recipe;
+use crate::set_order::iteration_order::IterationOrder;
 use crate::set_order::table::PackedTable;
 use crate::value::Value;
 use crate::value::packed::{self, ElementKind};
@@ -63,7 +63,7 @@ pub(crate) fn indices(h: usize, w: usize) -> Value {
     for i in 0..h as i32 {
         items.extend((0..w as i32).map(|j| packed::place(i, j)));
     }
-    let v = set::packed(items, ElementKind::Place, Recipe::Sequence);
+    let v = set::packed(items, ElementKind::Place, IterationOrder::Sequence);
     if h <= SIDE_MAX && w <= SIDE_MAX && !is_off() {
         let old = SET_CACHE.with(|m| {
             let memo = &mut *m.borrow_mut();
@@ -111,7 +111,7 @@ pub(crate) fn set(key: u64, make: impl FnOnce() -> Value) -> Value {
             }
             std::mem::replace(&mut memo.sets[at], (key, v.clone()))
         });
-        // Dropped outside the borrow: a set's recipe may hold sets of its own.
+        // Dropped outside the borrow: a set's order may hold sets of its own.
         drop(old);
         v
     })

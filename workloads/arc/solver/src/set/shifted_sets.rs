@@ -237,10 +237,10 @@ mod tests {
     use super::*;
     use crate::set;
     use crate::set::distinct;
-    use crate::set_order::recipe::Recipe;
+    use crate::set_order::iteration_order::IterationOrder;
 
     fn object(items: Vec<u32>, kind: ElementKind) -> Rc<Set> {
-        match set::packed(items, kind, Recipe::Sequence) {
+        match set::packed(items, kind, IterationOrder::Sequence) {
             Value::Set(set) => set,
             _ => unreachable!("packed elements make a set"),
         }
@@ -271,7 +271,7 @@ mod tests {
             assert_eq!(copies.hashes(), hashes);
             assert!(copies.sizes().eq(made.iter().map(|v| v.len().unwrap())));
             // A set of copies equals the set of the built values.
-            let of_copies = set::copies(copies, Recipe::Sequence).unwrap();
+            let of_copies = set::copies(copies, IterationOrder::Sequence).unwrap();
             let of_values = set::from_values(made).unwrap();
             let (kept, _) = distinct::sets(&[of_copies.clone(), of_values.clone()]).unwrap();
             assert_eq!(kept, [0], "fingerprints differ");

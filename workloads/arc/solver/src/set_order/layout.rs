@@ -14,8 +14,8 @@ pub(crate) struct Layout {
     pub(crate) n_slots: u32,
     /// The table has discarded elements, so it is not copied slot by slot.
     pub(crate) has_dummies: bool,
-    /// It follows from an order that is in doubt: see `identity`.
-    pub(crate) is_in_doubt: bool,
+    /// It follows from an order that is ambiguous: see `identity`.
+    pub(crate) is_ambiguous: bool,
 }
 
 thread_local! {
@@ -73,7 +73,7 @@ impl Layout {
 
     /// A layout without a table: sorted order, or items that are already in iteration order.
     pub(crate) fn sorted(perm: Vec<u32>) -> Layout {
-        Layout { perm, occupied: Vec::new(), n_slots: 0, has_dummies: false, is_in_doubt: false }
+        Layout { perm, occupied: Vec::new(), n_slots: 0, has_dummies: false, is_ambiguous: false }
     }
 }
 
@@ -139,5 +139,5 @@ fn read(table: &[u32]) -> Layout {
             word &= word - 1;
         }
     }
-    Layout { perm, occupied, n_slots: table.len() as u32, has_dummies: false, is_in_doubt: false }
+    Layout { perm, occupied, n_slots: table.len() as u32, has_dummies: false, is_ambiguous: false }
 }

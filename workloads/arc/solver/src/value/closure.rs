@@ -1,8 +1,7 @@
 //! Functions made from other functions, and calls of functions.
 
 use crate::evaluate::meter::{self, Limits, Order};
-use crate::language::frames;
-use crate::language::primitive::{self, PRIMITIVES};
+use crate::language::primitive::{self, Primitive};
 use crate::set::Set;
 use crate::value::fault::{Fault, Result};
 use crate::value::hash::TupleHash;
@@ -180,7 +179,7 @@ impl Closure {
 /// The number of arguments a function takes, or None if it is not a function.
 pub(crate) fn n_args(f: &Value) -> Option<u8> {
     match f {
-        Value::Primitive(p) => Some(PRIMITIVES[*p as usize].n_args),
+        Value::Primitive(p) => Some(Primitive::at(*p).n_args),
         Value::Closure(c) => Some(c.n_args()),
         _ => None,
     }
@@ -193,9 +192,10 @@ pub(crate) fn n_args(f: &Value) -> Option<u8> {
 /// arguments is wrong, or the limit that the call exceeds.
 pub fn call(f: &Value, args: &[Value]) -> Result {
     match f {
-        Value::Primitive(p) => {
-            meter::called_within(|| frames::n_frames(*p, args), || primitive::run(*p, args))
-        }
+        Value::Primitive(p) => meter::called_within(
+            || Primitive::at(*p).frames.of_call(args),
+            || primitive::run(*p, args),
+        ),
         Value::Closure(c) => {
             if c.form != Form::Nothing && c.n_args() as usize != args.len() {
                 return Err(Fault::TypeError);

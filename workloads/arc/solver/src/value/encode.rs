@@ -1,7 +1,7 @@
 //! The encoding of values as text, as result tables hold them.
 
 use crate::evaluate::meter;
-use crate::language::primitive::PRIMITIVES;
+use crate::language::primitive::Primitive;
 use crate::set::{Items, Set};
 use crate::value::Value;
 use crate::value::closure::Form;
@@ -224,7 +224,7 @@ fn write_value(value: &Value, out: &mut Text) {
         },
         Value::Primitive(p) => {
             out.push_str("{\"fn\":\"");
-            out.push_str(PRIMITIVES[*p as usize].name);
+            out.push_str(Primitive::at(*p).name);
             out.push_str("\"}");
         }
         Value::Closure(_) => {
@@ -434,7 +434,7 @@ fn write_function(f: &Value, out: &mut Text) {
     match f {
         Value::Primitive(p) => {
             out.push(b'"');
-            out.push_str(PRIMITIVES[*p as usize].name);
+            out.push_str(Primitive::at(*p).name);
             out.push(b'"');
         }
         Value::Closure(c) => {

@@ -8,7 +8,7 @@ use super::token::{Kind, Token};
 use super::{Names, Outcome, Reason};
 use crate::PRIMITIVES;
 use crate::language::primitive::Primitive;
-use crate::language::program::{CONSTANT_NAMES, Callee, Constant, Operand, Statement};
+use crate::language::program::{Callee, Constant, Operand, Statement, constant_names};
 use std::collections::{HashMap, HashSet};
 
 /// Expressions nested deeper than this are refused.
@@ -174,7 +174,7 @@ impl<'a> Body<'a> {
         const N_VARIABLES_MAX: usize = 1000;
         let variables = self.variables.keys().copied();
         let variables =
-            variables.filter(|_| self.variables.len() <= N_VARIABLES_MAX).chain(CONSTANT_NAMES);
+            variables.filter(|_| self.variables.len() <= N_VARIABLES_MAX).chain(constant_names());
         let nearest =
             if is_called { nearest(name, known) } else { nearest(name, known.chain(variables)) };
         let (name, nearest) = (cut(name), nearest.map(String::from));
@@ -189,7 +189,7 @@ impl<'a> Body<'a> {
 /// The primitive that an operand names.
 pub(super) fn primitive_of(callee: &Operand) -> Option<&'static Primitive> {
     match callee {
-        Operand::Constant(Constant::Primitive(p)) => Some(&PRIMITIVES[*p as usize]),
+        Operand::Constant(Constant::Primitive(p)) => Some(Primitive::at(*p)),
         _ => None,
     }
 }

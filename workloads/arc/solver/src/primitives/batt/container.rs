@@ -175,7 +175,7 @@ pub(crate) fn combine_f(a: &[Value]) -> Result {
             all.absorb(&ValueTable::of_set(y));
             match before {
                 Some(copy) if !all.iter().eq(copy.iter()) => {
-                    identity::record_doubt();
+                    identity::record_ambiguous_read();
                     if is_one { copy } else { all }.into_value()
                 }
                 _ => all.into_value(),
@@ -189,15 +189,7 @@ pub(crate) fn combine_f(a: &[Value]) -> Result {
     }
 }
 
-pub(crate) fn mostcommon_f(a: &[Value]) -> Result {
-    common(&a[0], true)
-}
-
-pub(crate) fn leastcommon_f(a: &[Value]) -> Result {
-    common(&a[0], false)
-}
-
-fn common(container: &Value, most: bool) -> Result {
+pub(crate) fn common(container: &Value, most: bool) -> Result {
     most_counted(&op::items(container)?, most)?.ok_or(Fault::ValueError)
 }
 

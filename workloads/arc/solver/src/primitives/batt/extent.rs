@@ -19,7 +19,7 @@ use crate::value::packed::{Bounds, ElementKind};
 
 /// Which kind of patch a function is made for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Of {
+pub(crate) enum Of {
     Indices,
     Object,
 }
@@ -33,7 +33,7 @@ impl Of {
     }
 
     /// `toindices_i` or `toindices_o`.
-    fn indices(self, patch: &Value) -> Result {
+    pub(crate) fn indices(self, patch: &Value) -> Result {
         match self {
             Of::Indices => Ok(patch.clone()),
             Of::Object => safe(places(patch), SafeDefault::Set),
@@ -41,7 +41,7 @@ impl Of {
     }
 
     /// `uppermost_i` and its siblings. Only the rightmost column of nothing is 0.
-    fn edge(self, patch: &Value, axis: usize, greatest: bool) -> Result {
+    pub(crate) fn edge(self, patch: &Value, axis: usize, greatest: bool) -> Result {
         if let Some(b) = self.bounds(patch) {
             let edge = match (axis, greatest) {
                 (0, false) => b.top,
@@ -60,7 +60,7 @@ impl Of {
     }
 
     /// `height_i` and its siblings.
-    fn span(self, patch: &Value, axis: usize) -> Result {
+    pub(crate) fn span(self, patch: &Value, axis: usize) -> Result {
         let found = || {
             if op::len(patch)? == 0 {
                 return Ok(Value::Int(0));
@@ -72,13 +72,13 @@ impl Of {
     }
 
     /// Whether the patch is one cell wide across the axis and as long as it has elements.
-    fn is_line(self, patch: &Value, axis: usize) -> Result {
+    pub(crate) fn is_line(self, patch: &Value, axis: usize) -> Result {
         let is_long = self.span(patch, axis)? == Value::Int(op::len(patch)? as i64);
         let is_line = is_long && self.span(patch, 1 - axis)? == Value::Int(1);
         Ok(Value::Bool(is_line))
     }
 
-    fn corner(self, patch: &Value, greatest: [bool; 2]) -> Result {
+    pub(crate) fn corner(self, patch: &Value, greatest: [bool; 2]) -> Result {
         if let Some(b) = self.bounds(patch) {
             let i = if greatest[0] { b.bottom } else { b.top };
             let j = if greatest[1] { b.right } else { b.left };
@@ -87,7 +87,7 @@ impl Of {
         corner_of(&self.indices(patch)?, greatest)
     }
 
-    fn normalized(self, patch: &Value) -> Result {
+    pub(crate) fn normalized(self, patch: &Value) -> Result {
         if op::len(patch)? == 0 {
             return Ok(patch.clone());
         }
@@ -113,116 +113,8 @@ fn places(object: &Value) -> Result {
     set::from_values(all)
 }
 
-pub(crate) fn toindices_i(a: &[Value]) -> Result {
-    Of::Indices.indices(&a[0])
-}
-
 pub(crate) fn toindices_o(a: &[Value]) -> Result {
     Of::Object.indices(&a[0])
-}
-
-pub(crate) fn uppermost_i(a: &[Value]) -> Result {
-    Of::Indices.edge(&a[0], 0, false)
-}
-
-pub(crate) fn uppermost_o(a: &[Value]) -> Result {
-    Of::Object.edge(&a[0], 0, false)
-}
-
-pub(crate) fn lowermost_i(a: &[Value]) -> Result {
-    Of::Indices.edge(&a[0], 0, true)
-}
-
-pub(crate) fn lowermost_o(a: &[Value]) -> Result {
-    Of::Object.edge(&a[0], 0, true)
-}
-
-pub(crate) fn leftmost_i(a: &[Value]) -> Result {
-    Of::Indices.edge(&a[0], 1, false)
-}
-
-pub(crate) fn leftmost_o(a: &[Value]) -> Result {
-    Of::Object.edge(&a[0], 1, false)
-}
-
-pub(crate) fn rightmost_i(a: &[Value]) -> Result {
-    Of::Indices.edge(&a[0], 1, true)
-}
-
-pub(crate) fn rightmost_o(a: &[Value]) -> Result {
-    Of::Object.edge(&a[0], 1, true)
-}
-
-pub(crate) fn height_i(a: &[Value]) -> Result {
-    Of::Indices.span(&a[0], 0)
-}
-
-pub(crate) fn height_o(a: &[Value]) -> Result {
-    Of::Object.span(&a[0], 0)
-}
-
-pub(crate) fn width_i(a: &[Value]) -> Result {
-    Of::Indices.span(&a[0], 1)
-}
-
-pub(crate) fn width_o(a: &[Value]) -> Result {
-    Of::Object.span(&a[0], 1)
-}
-
-pub(crate) fn vline_i(a: &[Value]) -> Result {
-    Of::Indices.is_line(&a[0], 0)
-}
-
-pub(crate) fn vline_o(a: &[Value]) -> Result {
-    Of::Object.is_line(&a[0], 0)
-}
-
-pub(crate) fn hline_i(a: &[Value]) -> Result {
-    Of::Indices.is_line(&a[0], 1)
-}
-
-pub(crate) fn hline_o(a: &[Value]) -> Result {
-    Of::Object.is_line(&a[0], 1)
-}
-
-pub(crate) fn ulcorner_i(a: &[Value]) -> Result {
-    Of::Indices.corner(&a[0], [false, false])
-}
-
-pub(crate) fn ulcorner_o(a: &[Value]) -> Result {
-    Of::Object.corner(&a[0], [false, false])
-}
-
-pub(crate) fn urcorner_i(a: &[Value]) -> Result {
-    Of::Indices.corner(&a[0], [false, true])
-}
-
-pub(crate) fn urcorner_o(a: &[Value]) -> Result {
-    Of::Object.corner(&a[0], [false, true])
-}
-
-pub(crate) fn llcorner_i(a: &[Value]) -> Result {
-    Of::Indices.corner(&a[0], [true, false])
-}
-
-pub(crate) fn llcorner_o(a: &[Value]) -> Result {
-    Of::Object.corner(&a[0], [true, false])
-}
-
-pub(crate) fn lrcorner_i(a: &[Value]) -> Result {
-    Of::Indices.corner(&a[0], [true, true])
-}
-
-pub(crate) fn lrcorner_o(a: &[Value]) -> Result {
-    Of::Object.corner(&a[0], [true, true])
-}
-
-pub(crate) fn normalize_i(a: &[Value]) -> Result {
-    Of::Indices.normalized(&a[0])
-}
-
-pub(crate) fn normalize_o(a: &[Value]) -> Result {
-    Of::Object.normalized(&a[0])
 }
 
 /// A corner by its number: upper left, upper right, lower left, lower right; any other number is the first.

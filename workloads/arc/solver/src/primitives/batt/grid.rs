@@ -3,7 +3,7 @@
 use super::extent::{index, number};
 use crate::language::safe_default::{SafeDefault, safe};
 use crate::primitives::cut::{self, columns_of};
-use crate::primitives::{mirror, paint, scale};
+use crate::primitives::{mirror, paint};
 use crate::set;
 use crate::value::Value;
 use crate::value::fault::{Fault, Result};
@@ -52,10 +52,6 @@ pub(crate) fn mir_rot_t(a: &[Value]) -> Result {
         Some(6) => mirror::rot270(a),
         _ => Ok(a[0].clone()),
     }
-}
-
-pub(crate) fn upscale_t(a: &[Value]) -> Result {
-    scale::upscaled(&a[0], &a[1], (true, true))
 }
 
 pub(crate) fn subgrid(a: &[Value]) -> Result {

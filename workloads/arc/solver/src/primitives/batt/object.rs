@@ -59,23 +59,11 @@ fn is_packed_object(v: &Value) -> bool {
     packed_set(v).is_some_and(|(_, _, kind)| kind == ElementKind::Triple)
 }
 
-pub(crate) fn mostcolor_t(a: &[Value]) -> Result {
-    color::most_color(&a[0])
-}
-
 pub(crate) fn leastcolor_t(a: &[Value]) -> Result {
     of_rows(&a[0], false)
 }
 
-pub(crate) fn mostcolor_f(a: &[Value]) -> Result {
-    of_object(&a[0], true)
-}
-
-pub(crate) fn leastcolor_f(a: &[Value]) -> Result {
-    of_object(&a[0], false)
-}
-
-fn of_object(object: &Value, most: bool) -> Result {
+pub(crate) fn of_object(object: &Value, most: bool) -> Result {
     if is_packed_object(object) {
         return by_count(object, most);
     }

@@ -7,7 +7,6 @@ use crate::primitives::collection::packed_set;
 use crate::primitives::extent::corner;
 use crate::primitives::mirror;
 use crate::primitives::patch::recolor;
-use crate::primitives::scale;
 use crate::set;
 use crate::value::Value;
 use crate::value::fault::Result;
@@ -45,7 +44,7 @@ fn recolored_pairs(color: &Value, places: &Value) -> Result {
 
 /// How a patch is mirrored.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mirror {
+pub(crate) enum Mirror {
     /// Upside down.
     Horizontal,
     /// Left to right.
@@ -56,7 +55,7 @@ enum Mirror {
 
 /// What the elements of a patch must be.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Elements {
+pub(crate) enum Elements {
     Pairs,
     Cells,
     /// What the first one is.
@@ -64,7 +63,7 @@ enum Elements {
 }
 
 impl Mirror {
-    fn of(self, patch: &Value, elements: Elements) -> Result {
+    pub(crate) fn of(self, patch: &Value, elements: Elements) -> Result {
         if let Some((_, _, kind)) = packed_set(patch)
             && (elements == Elements::AsFirst || kind.has_color() == (elements == Elements::Cells))
         {
@@ -134,36 +133,12 @@ pub(crate) fn hmirror_f(a: &[Value]) -> Result {
     Mirror::Horizontal.safe(&a[0], Elements::AsFirst)
 }
 
-pub(crate) fn hmirror_i(a: &[Value]) -> Result {
-    Mirror::Horizontal.of(&a[0], Elements::Pairs)
-}
-
-pub(crate) fn hmirror_o(a: &[Value]) -> Result {
-    Mirror::Horizontal.of(&a[0], Elements::Cells)
-}
-
 pub(crate) fn vmirror_f(a: &[Value]) -> Result {
     Mirror::Vertical.safe(&a[0], Elements::AsFirst)
 }
 
-pub(crate) fn vmirror_i(a: &[Value]) -> Result {
-    Mirror::Vertical.of(&a[0], Elements::Pairs)
-}
-
-pub(crate) fn vmirror_o(a: &[Value]) -> Result {
-    Mirror::Vertical.of(&a[0], Elements::Cells)
-}
-
 pub(crate) fn dmirror_f(a: &[Value]) -> Result {
     Mirror::Diagonal.safe(&a[0], Elements::AsFirst)
-}
-
-pub(crate) fn dmirror_i(a: &[Value]) -> Result {
-    Mirror::Diagonal.of(&a[0], Elements::Pairs)
-}
-
-pub(crate) fn dmirror_o(a: &[Value]) -> Result {
-    Mirror::Diagonal.of(&a[0], Elements::Cells)
 }
 
 /// Along the other diagonal, by three mirrors.
@@ -182,8 +157,4 @@ pub(crate) fn mir_rot_f(a: &[Value]) -> Result {
         Some(3) => cmirror_f(a),
         _ => Ok(a[0].clone()),
     }
-}
-
-pub(crate) fn upscale_f(a: &[Value]) -> Result {
-    scale::upscaled_object(&a[0], &a[1])
 }

@@ -1,4 +1,4 @@
-//! Recipes: how a set was made. Its order follows from the recipe by a replay in CPython's tables.
+//! How sets were made. The order of a set follows from it by a replay in CPython's tables.
 
 use crate::evaluate::identity;
 use crate::primitives::collection::one_color;
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 /// How a set was made, kept until its order is needed.
-pub(crate) enum Recipe {
+pub(crate) enum IterationOrder {
     /// The items are in the order of insertion.
     Sequence,
     /// Item k was made from the parent's item k; the parent was iterated.
@@ -24,7 +24,7 @@ pub(crate) enum Recipe {
     Kept(Rc<Set>, Vec<u32>),
     /// `parent & parent`: the parent was copied.
     Copied(Rc<Set>),
-    /// `parent & other` for an equal set: the parent was copied if both are one object, which is in doubt, and otherwise
+    /// `parent & other` for an equal set: the parent was copied if both are one object, which is ambiguous, and otherwise
     /// iterated and inserted. True if the two probably are one.
     CopiedOrKept(Rc<Set>, bool),
     /// `parent - other` with this many elements in other; the items at these positions stayed.
@@ -60,8 +60,8 @@ pub(crate) enum Recipe {
     Rebuilt(Box<dyn Fn() -> PackedTable>),
 }
 
-impl Recipe {
-    /// The longest chain of recipes that must be followed before this one.
+impl IterationOrder {
+    /// The longest chain of orders that must be replayed before this one.
     pub(crate) fn n_pending(&self) -> u32 {
         let most = |l: &[Value]| {
             l.iter()
@@ -70,20 +70,25 @@ impl Recipe {
                 .unwrap_or(0)
         };
         match self {
-            Recipe::Sequence | Recipe::Grown(..) | Recipe::Objects(..) | Recipe::Rebuilt(_) => 0,
-            Recipe::Via(p)
-            | Recipe::Copied(p)
-            | Recipe::CopiedOrKept(p, _)
-            | Recipe::Kept(p, _)
-            | Recipe::Minus(p, ..)
-            | Recipe::Mapped(p, _)
-            | Recipe::Numbered(p, _)
-            | Recipe::MergedLines(p, ..)
-            | Recipe::Inserted(p, _) => p.n_pending(),
-            Recipe::Product(a, b) | Recipe::ShiftedOver(a, b) => a.n_pending().max(b.n_pending()),
-            Recipe::Chained(l) | Recipe::Merged(l) => most(l),
-            Recipe::MergedOver(p, l) => p.n_pending().max(most(l)),
-            Recipe::Joined(p, _) | Recipe::ChainedOver(p) => match p.items() {
+            IterationOrder::Sequence
+            | IterationOrder::Grown(..)
+            | IterationOrder::Objects(..)
+            | IterationOrder::Rebuilt(_) => 0,
+            IterationOrder::Via(p)
+            | IterationOrder::Copied(p)
+            | IterationOrder::CopiedOrKept(p, _)
+            | IterationOrder::Kept(p, _)
+            | IterationOrder::Minus(p, ..)
+            | IterationOrder::Mapped(p, _)
+            | IterationOrder::Numbered(p, _)
+            | IterationOrder::MergedLines(p, ..)
+            | IterationOrder::Inserted(p, _) => p.n_pending(),
+            IterationOrder::Product(a, b) | IterationOrder::ShiftedOver(a, b) => {
+                a.n_pending().max(b.n_pending())
+            }
+            IterationOrder::Chained(l) | IterationOrder::Merged(l) => most(l),
+            IterationOrder::MergedOver(p, l) => p.n_pending().max(most(l)),
+            IterationOrder::Joined(p, _) | IterationOrder::ChainedOver(p) => match p.items() {
                 Items::General(sets, _) => match sets.copies() {
                     Some(copies) => {
                         let objects = copies.objects().iter().map(|o| o.n_pending());
@@ -99,41 +104,45 @@ impl Recipe {
     }
 }
 
-impl Recipe {
+impl IterationOrder {
     /// The number of slots of the table, if it follows from the number of elements and none was ever discarded.
     pub(crate) fn n_slots(&self, n: usize) -> Option<usize> {
         match self {
-            Recipe::Grown(..) | Recipe::Objects(..) => Some(table::n_slots_copied(n)),
-            Recipe::Minus(parent, _, n_other) if parent.len() >> 2 > *n_other => None,
-            Recipe::Copied(_) | Recipe::CopiedOrKept(..) => None,
-            Recipe::Inserted(..) | Recipe::Rebuilt(_) => None,
+            IterationOrder::Grown(..) | IterationOrder::Objects(..) => {
+                Some(table::n_slots_copied(n))
+            }
+            IterationOrder::Minus(parent, _, n_other) if parent.len() >> 2 > *n_other => None,
+            IterationOrder::Copied(_) | IterationOrder::CopiedOrKept(..) => None,
+            IterationOrder::Inserted(..) | IterationOrder::Rebuilt(_) => None,
             _ => Some(table::n_slots_inserted(n)),
         }
     }
 }
 
-/// CPython's layout of a set that was made by this recipe.
-pub(crate) fn layout(set: &Set, recipe: &Recipe) -> Layout {
-    match recipe {
-        Recipe::Sequence => Layout::of_hashes(&set.hashes(), None),
-        Recipe::Via(parent) => Layout::of_hashes(&set.hashes(), Some(&parent.layout().perm)),
-        Recipe::Kept(parent, kept) => {
+/// CPython's layout of a set that was made in this way.
+pub(crate) fn layout(set: &Set, order: &IterationOrder) -> Layout {
+    match order {
+        IterationOrder::Sequence => Layout::of_hashes(&set.hashes(), None),
+        IterationOrder::Via(parent) => {
+            Layout::of_hashes(&set.hashes(), Some(&parent.layout().perm))
+        }
+        IterationOrder::Kept(parent, kept) => {
             Layout::of_hashes(&set.hashes(), Some(&kept_in_order(parent, kept)))
         }
-        Recipe::Copied(parent) => copied(parent),
-        Recipe::CopiedOrKept(parent, is_copied) => copied_or_kept(parent, *is_copied),
-        Recipe::Minus(parent, kept, n_other) => minus(set, parent, kept, *n_other),
-        Recipe::Mapped(parent, results) => {
+        IterationOrder::Copied(parent) => copied(parent),
+        IterationOrder::CopiedOrKept(parent, is_copied) => copied_or_kept(parent, *is_copied),
+        IterationOrder::Minus(parent, kept, n_other) => minus(set, parent, kept, *n_other),
+        IterationOrder::Mapped(parent, results) => {
             by_sequence(set, parent.layout().perm.iter().map(|&k| results[k as usize]))
         }
-        Recipe::Numbered(parent, numbers) => {
+        IterationOrder::Numbered(parent, numbers) => {
             let mut seen = vec![false; set.len()];
             let in_order = parent.layout().perm.iter().map(|&k| numbers[k as usize]);
             let sequence: Vec<u32> =
                 in_order.filter(|&k| !std::mem::replace(&mut seen[k as usize], true)).collect();
             Layout::of_hashes(&set.hashes(), Some(&sequence))
         }
-        Recipe::Product(a, b) => {
+        IterationOrder::Product(a, b) => {
             let n = a.len() as u32;
             let mut sequence = Vec::with_capacity(set.len());
             for &j in &b.layout().perm {
@@ -141,24 +150,24 @@ pub(crate) fn layout(set: &Set, recipe: &Recipe) -> Layout {
             }
             Layout::of_hashes(&set.hashes(), Some(&sequence))
         }
-        Recipe::Chained(sets) => chained(set, sets),
-        Recipe::ChainedOver(parent) => chained(set, &parent.iter().collect::<Vec<_>>()),
-        Recipe::Joined(parent, numbers) => joined_over(set, parent, numbers),
-        Recipe::Merged(sets) => chained(set, &as_set(sets.clone())),
-        Recipe::MergedOver(parent, sets) => {
+        IterationOrder::Chained(sets) => chained(set, sets),
+        IterationOrder::ChainedOver(parent) => chained(set, &parent.iter().collect::<Vec<_>>()),
+        IterationOrder::Joined(parent, numbers) => joined_over(set, parent, numbers),
+        IterationOrder::Merged(sets) => chained(set, &as_set(sets.clone())),
+        IterationOrder::MergedOver(parent, sets) => {
             let in_order = parent.layout().perm.iter().map(|&k| sets[k as usize].clone()).collect();
             chained(set, &as_set(in_order))
         }
-        Recipe::ShiftedOver(places, object) => shifted_over(set, places, object),
-        Recipe::MergedLines(parent, lines, kind) => {
+        IterationOrder::ShiftedOver(places, object) => shifted_over(set, places, object),
+        IterationOrder::MergedLines(parent, lines, kind) => {
             let in_order = parent.layout().perm.iter();
             let in_order = in_order.map(|&k| lines[k as usize].value(*kind)).collect();
             chained(set, &as_set(in_order))
         }
-        Recipe::Grown(growth, k) => by_table(set, &growth.replay(*k)),
-        Recipe::Objects(growth) => Layout::of_table(&growth.outer_table(&set.hashes())),
-        Recipe::Inserted(parent, value) => inserted(set, parent, value),
-        Recipe::Rebuilt(build) => by_table(set, &build()),
+        IterationOrder::Grown(growth, k) => by_table(set, &growth.replay(*k)),
+        IterationOrder::Objects(growth) => Layout::of_table(&growth.outer_table(&set.hashes())),
+        IterationOrder::Inserted(parent, value) => inserted(set, parent, value),
+        IterationOrder::Rebuilt(build) => by_table(set, &build()),
     }
 }
 
@@ -171,7 +180,7 @@ fn copied_or_kept(parent: &Set, is_copied: bool) -> Layout {
     let copied = copied(parent);
     let kept = Layout::of_hashes(&parent.hashes(), Some(&parent.layout().perm));
     if copied != kept {
-        identity::record_doubt();
+        identity::record_ambiguous_read();
     }
     if is_copied { copied } else { kept }
 }
@@ -209,7 +218,7 @@ fn joined_over(set: &Set, parent: &Set, numbers: &[u32]) -> Layout {
 /// are chained. Copies differ, because the object is finite and the shifts differ.
 fn shifted_over(set: &Set, places: &Set, object: &Set) -> Layout {
     let (Some((steps, _)), Some((items, kind))) = (places.packed(), object.packed()) else {
-        unreachable!("both are packed when the recipe is made");
+        unreachable!("both are packed when the order is made");
     };
     let step = |to: u32| packed::step(packed::row(to), packed::col(to));
     let copies = places.layout().perm.iter().map(|&k| step(steps[k as usize]));
@@ -427,15 +436,15 @@ impl<'a> Positions<'a> {
 
 /// The set of all elements of these sets; returns the list unless all are sets of packed elements of one kind.
 ///
-/// `recipe` receives the list to keep.
+/// `order` makes their order of the list.
 pub(crate) fn union(
     sets: Vec<Value>,
-    recipe: impl FnOnce(Vec<Value>) -> Recipe,
+    order: impl FnOnce(Vec<Value>) -> IterationOrder,
 ) -> Result<crate::value::fault::Result, Vec<Value>> {
     match joined(&sets) {
         None => Err(sets),
         Some(Err(fault)) => Ok(Err(fault)),
-        Some(Ok((all, kind))) => Ok(Ok(crate::set::packed(all, kind, recipe(sets)))),
+        Some(Ok((all, kind))) => Ok(Ok(crate::set::packed(all, kind, order(sets)))),
     }
 }
 
