@@ -6,6 +6,7 @@ pub mod kept_rows;
 pub mod live_file;
 pub mod merged_report;
 pub mod place;
+pub mod record;
 pub mod report_file;
 pub mod reported_run;
 pub mod row_numbers;

@@ -10,7 +10,7 @@ use swathe_run::page::rounded;
 use swathe_run::store::run_folder::FolderError;
 use swathe_run::store::table_reader::{TableReader, string_column};
 
-/// The figures that the page begins with.
+/// The columns of the figures that the page begins with.
 const NAMES: [&str; 7] = [
     "displacement_p50_px",
     "displacement_p50_um",
