@@ -15,3 +15,4 @@ pub mod run_folder;
 pub mod shard_status;
 pub mod table_reader;
 pub mod timing_table;
+pub mod value_rows;

@@ -16,12 +16,16 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
-use swathe_formats::described_field::VALUE_PLACE;
-
 pub use cell::{Element, list_builder};
 pub use figure::{Figure, Figures};
 pub use side_table::{SideTable, TableReference};
 pub use words::{Word, WordsBuilder};
+
+/// The unit of columns that hold file paths. Such columns are not results.
+pub const PATH_UNIT: &str = "path";
+
+/// The metadata key for a column's position among the values of a table.
+pub const VALUE_PLACE: &str = "value_place";
 
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -165,6 +169,13 @@ pub trait Record: Cells {
         schema(Self::declared())
     }
 
+    /// Takes the values of all rows out of a builder.
+    fn arrays(from: &mut Self::Builder) -> Vec<ArrayRef> {
+        let mut arrays = Vec::with_capacity(Self::declared().len());
+        Self::take(from, &mut arrays);
+        arrays
+    }
+
     /// The names and values of a row.
     fn named_figures(&self) -> impl Iterator<Item = (&'static str, Figure)>
     where
@@ -217,9 +228,7 @@ fn numbered<'a, R: Record + 'a>(
 /// let graz = City::of("Graz", 300_000, 127.57);
 /// let mut cities = City::builder();
 /// graz.append(&mut cities);
-/// let mut columns = Vec::new();
-/// City::take(&mut cities, &mut columns);
-/// assert_eq!(columns.len(), City::schema().fields().len());
+/// assert_eq!(City::arrays(&mut cities).len(), City::schema().fields().len());
 /// assert_eq!(City::schema().field(1).metadata()["description"], "people who live there");
 /// assert!(graz.named_figures().any(|figure| figure == ("population", Figure::Count(300_000))));
 /// ```
@@ -399,8 +408,7 @@ mod tests {
         let mut builder = Route::builder();
         routes()[0].append(&mut builder);
         for n_rows in [1, 0] {
-            let mut columns = Vec::new();
-            Route::take(&mut builder, &mut columns);
+            let columns = Route::arrays(&mut builder);
             assert!(columns.iter().all(|column| column.len() == n_rows));
         }
     }

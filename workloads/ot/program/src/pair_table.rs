@@ -11,7 +11,7 @@ use swathe_ot::{Reference, Settings};
 
 use crate::frame_cache::FrameCache;
 use crate::pair_files::PairFiles;
-use crate::pair_input::{CarriedColumn, NamedPair};
+use crate::pair_input::{CarriedColumn, NamedPair, input_columns};
 use crate::pair_survey::{KnownOutlines, PairSurvey};
 use crate::pair_workload::PairAnswer;
 use crate::run_warnings::{RunWarnings, SolvedPair};
@@ -90,9 +90,10 @@ fn id_column() -> Column {
 
 /// The table in the reference.
 pub(crate) fn reference() -> TableReference {
-    let columns = PairRow::declared().iter().cloned();
-    let about = "a row for each pair with an answer; columns of the input stand after `pair_id`";
-    TableReference::of_results(TABLE, about, std::iter::once(id_column()).chain(columns))
+    let about = "a row for each pair with an answer. Further columns of the input stand after `tgt`, \
+                 `label` is there with `--label all`, `steps` for series whose frames say it";
+    let columns = std::iter::once(id_column()).chain(input_columns());
+    TableReference::of_results(TABLE, about, columns.chain(PairRow::declared().iter().cloned()))
 }
 
 /// The table's name.
@@ -147,7 +148,7 @@ impl Rows for PairRows {
         let id = &self.pairs[index].id;
         self.ids.append_value(id);
         self.indices.push(index as u64);
-        PairRow::of(answer, &self.settings).append(&mut self.columns);
+        PairRow::of(answer, &self.settings, answer.um_per_px).append(&mut self.columns);
         self.warnings.add(&SolvedPair {
             row: index,
             name: format_args!("{id}"),

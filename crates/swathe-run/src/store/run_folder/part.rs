@@ -290,9 +290,7 @@ pub(super) fn outcomes_schema() -> SchemaRef {
 fn outcomes_batch(outcomes: &[OutcomeRow]) -> Result<RecordBatch, ArrowError> {
     let mut builder = OutcomeRow::builder();
     outcomes.iter().for_each(|outcome| outcome.append(&mut builder));
-    let mut columns = Vec::new();
-    OutcomeRow::take(&mut builder, &mut columns);
-    RecordBatch::try_new(outcomes_schema(), columns)
+    RecordBatch::try_new(outcomes_schema(), OutcomeRow::arrays(&mut builder))
 }
 
 /// The name of the file of outcomes beside a part's rows.

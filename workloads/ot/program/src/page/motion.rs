@@ -82,3 +82,17 @@ fn spread(values: &[f64]) -> Value {
     let at = |share: f64| rounded(known[(share * last as f64).round() as usize]);
     json!({"p10": at(0.1), "p50": at(0.5), "p90": at(0.9)})
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{DOUBT, NAMES};
+    use crate::pair_table::PairRow;
+    use swathe_run::store::record::Record as _;
+
+    #[test]
+    fn the_columns_are_declared() {
+        for name in NAMES.into_iter().chain(["status", DOUBT]) {
+            assert!(PairRow::declared().iter().any(|column| column.name == name), "{name}");
+        }
+    }
+}

@@ -17,7 +17,7 @@ pub fn is_result_column(name: &str) -> bool {
 record! {
     /// The figures of a pair.
     #[derive(Clone, Debug)]
-    pub struct PairRow / PairBuilders: figures, read, of(answer: &PairAnswer, settings: &Settings) {
+    pub struct PairRow / PairBuilders: figures, read, of(answer: &PairAnswer, settings: &Settings, um_per_px: Option<f64>) {
         /// how the solve ended: converged, max_iterations, empty_source, empty_target or both_empty
         status: Option<String>, value(0), page = Some(answer.solution.status.name().to_owned());
         /// sweeps at full resolution
@@ -66,16 +66,16 @@ record! {
         pool: u32, unit("px") = answer.solution.geometry.pool as u32;
         /// displacement (v_ab - v_aa: without the pull of entropy, unless --raw-velocity is given; v(p) = sum_q P(p, q) q / sum_q P(p, q) - p)
         displacement: NumberGroup<Displacement, 12>, value(13), ranked
-            = NumberGroup::displacement(answer.summary.as_ref().map(|summary| &summary.displacement_px), answer.um_per_px);
+            = NumberGroup::displacement(answer.summary.as_ref().map(|summary| &summary.displacement_px), um_per_px);
         /// plan's own displacement v_ab, which entropy pulls inward,
         displacement_raw: NumberGroup<Displacement, 12>
-            = NumberGroup::displacement(answer.summary.as_ref().map(|summary| &summary.displacement_raw_px), answer.um_per_px);
+            = NumberGroup::displacement(answer.summary.as_ref().map(|summary| &summary.displacement_raw_px), um_per_px);
         /// error bar: the mean length of the displacement's error over the source's mass is at most this for nine of ten pairs whose bodies keep their mass and their motion is that of least transport; it does not cover mass that changes in one place (see motion_doubt), bodies that turn or shear (transport takes the shortest ways), and the pixels of masks without partly covered ones; null with --raw-velocity
         displacement_err: NumberGroup<Length, 2>, page
-            = NumberGroup::length(answer.solution.error_bar.map(|bar| bar.total_px()), answer.um_per_px);
+            = NumberGroup::length(answer.solution.error_bar.map(|bar| bar.total_px()), um_per_px);
         /// part of the error bar that a smaller epsilon would take away; a run warns where that is more than 2 % of the displacement and 0.05 px for the median pair
         displacement_err_epsilon: NumberGroup<Length, 2>
-            = NumberGroup::length(answer.solution.error_bar.map(|bar| bar.epsilon_px), answer.um_per_px);
+            = NumberGroup::length(answer.solution.error_bar.map(|bar| bar.epsilon_px), um_per_px);
         /// in words, why the motion may be wrong: mass changes in one place and not everywhere (a body vanished, appeared, grew or faded, or crosses the frame's edge), which the plan shows as motion and the error bar does not cover; null if no reason was found
         motion_doubt: Option<String>, page = answer.doubt.map(|doubt| doubt.to_string());
         /// S = OT(a,b) - OT(a,a)/2 - OT(b,b)/2 + epsilon/2 (mass_a - mass_b)^2, zero for equal frames; null with --raw-velocity, with two prices and for empty frames
@@ -84,7 +84,7 @@ record! {
         gap: Option<f64>, unit("scaled px^2") = Some(answer.solution.gap);
         /// how far the plan spreads the mass of one pixel: the root of the mean squared distance from its mean destination, sqrt(sum P(p, q) |q - p - v_ab(p)|^2 / sum P)
         blur: NumberGroup<Length, 2>
-            = NumberGroup::length(answer.blurring.map(|blurring| blurring.blur_px), answer.um_per_px);
+            = NumberGroup::length(answer.blurring.map(|blurring| blurring.blur_px), um_per_px);
         /// blur_px divided by the median displacement; with --raw-velocity a run warns where it is above 1/2 for the median pair, otherwise the pull of the blur is subtracted and displacement_err_epsilon_px says what is left
         blur_ratio: Option<f64> = answer.blurring.map(|blurring| blurring.per_displacement);
         /// blur_px divided by the width of the objects (four standard deviations across their long axes, mean over mass)
@@ -94,16 +94,16 @@ record! {
             = (answer.solution.mass_src > 0.0).then(|| answer.solution.mass_tgt / answer.solution.mass_src - 1.0);
         /// mean of the displacement along y over the source's mass: sum a v_y / sum a
         velocity_mean_y: NumberGroup<Length, 2>
-            = NumberGroup::length(answer.velocity_mean_yx_px.map(|[y, _]| y), answer.um_per_px);
+            = NumberGroup::length(answer.velocity_mean_yx_px.map(|[y, _]| y), um_per_px);
         /// mean of the displacement along x over the source's mass: sum a v_x / sum a
         velocity_mean_x: NumberGroup<Length, 2>
-            = NumberGroup::length(answer.velocity_mean_yx_px.map(|[_, x]| x), answer.um_per_px);
+            = NumberGroup::length(answer.velocity_mean_yx_px.map(|[_, x]| x), um_per_px);
         /// affine fit of each object: motion of its centre along y, mean of the objects over mass; an object is a connected set of twelve pixels or more
         translation_y: NumberGroup<Length, 2>
-            = NumberGroup::length(answer.fit.map(|fit| fit.translation_yx_px[0]), answer.um_per_px);
+            = NumberGroup::length(answer.fit.map(|fit| fit.translation_yx_px[0]), um_per_px);
         /// affine fit of each object: motion of its centre along x, mean of the objects over mass; an object is a connected set of twelve pixels or more
         translation_x: NumberGroup<Length, 2>
-            = NumberGroup::length(answer.fit.map(|fit| fit.translation_yx_px[1]), answer.um_per_px);
+            = NumberGroup::length(answer.fit.map(|fit| fit.translation_yx_px[1]), um_per_px);
         /// affine fit of each object: turn of its long axis, from x towards y (clockwise where y points down), mean of the objects over mass; null if all are nearly round
         rotation_deg: Option<f64>, unit("degree") = answer.fit.map(|fit| fit.rotation_deg);
         /// affine fit of each object: relative change of length along its long axis, mean of the objects over mass
