@@ -26,6 +26,8 @@ pub(crate) enum Chore {
     Docs {
         /// The path of a program that is already built.
         program: Option<PathBuf>,
+        /// Whether to make the pages of the reference alone.
+        only_reference: bool,
     },
 }
 
@@ -66,7 +68,7 @@ pub(crate) fn parse(mut args: Parser) -> Result<ParsedArgs, lexopt::Error> {
             (Chore::NewWorkload { name }, NEW_WORKLOAD_HELP)
         }
         "wheel" => (Chore::Wheel, WHEEL_HELP),
-        "docs" => (Chore::Docs { program: None }, DOCS_HELP),
+        "docs" => (Chore::Docs { program: None, only_reference: false }, DOCS_HELP),
         "help" => return Ok(ParsedArgs::Help(HELP)),
         other => return Err(format!("there is no command `{other}`").into()),
     };
@@ -89,7 +91,8 @@ pub(crate) fn parse(mut args: Parser) -> Result<ParsedArgs, lexopt::Error> {
             (_, Long("help") | Short('h')) => return Ok(ParsedArgs::Help(help)),
             (Chore::Test(options), Long("fast")) => options.fast = true,
             (Chore::Test(options), Long("no-install")) => options.no_install = true,
-            (Chore::Docs { program }, Long("program")) => *program = Some(args.value()?.into()),
+            (Chore::Docs { program, .. }, Long("program")) => *program = Some(args.value()?.into()),
+            (Chore::Docs { only_reference, .. }, Long("reference")) => *only_reference = true,
             (Chore::NewWorkload { name }, Value(word)) if name.is_empty() => {
                 *name = word.string()?
             }
@@ -115,7 +118,7 @@ Commands:
   bench [NAME] [-- ARGS]        list the benchmarks, or run those whose name contains NAME
   new-workload NAME             a workload's folder from the template, registered
   wheel                         build a Python wheel for other machines, and check it
-  docs [--program FILE]         make the pictures of the documents again
+  docs [--reference]            make the reference and the pictures of the documents again
 
 `cargo xtask COMMAND --help` says more.
 
@@ -208,14 +211,16 @@ numbers of each line of a file. Change it from there.
 NAME has lower-case letters and digits.";
 
 const DOCS_HELP: &str = "\
-Makes the pictures of pages that stand in the documents again, with a headless Chromium.
+Makes what is generated in the documents again: the pages under docs/reference, from what the code
+declares, and the pictures of pages, with a headless Chromium.
 
-Usage: cargo xtask docs [--program FILE]
+Usage: cargo xtask docs [--reference | --program FILE]
 
-Builds swathe as the tests do, runs `swathe demo` into a temporary folder, and writes a PNG under
+For the pictures it builds swathe as the tests do, runs `swathe demo` into a temporary folder, and writes a PNG under
 docs/ for every row of PICTURES in xtask/src/docs.rs. A page with errors on its console fails.
 
 Options:
+  --reference     makes the reference alone, without a browser
   --program FILE  takes the demo from this swathe and builds nothing
   -h, --help      this text
 
@@ -245,11 +250,12 @@ mod tests {
         check("tidy", Chore::Tidy);
         let filter = Some("kill".to_owned());
         check("soak kill", Chore::Soak { filter });
-        check("docs", Chore::Docs { program: None });
+        check("docs", Chore::Docs { program: None, only_reference: false });
+        check("docs --reference", Chore::Docs { program: None, only_reference: true });
         let name = "mine".to_owned();
         check("new-workload mine", Chore::NewWorkload { name });
         let program = Some(PathBuf::from("a/swathe"));
-        check("docs --program a/swathe", Chore::Docs { program });
+        check("docs --program a/swathe", Chore::Docs { program, only_reference: false });
         for (line, name, passed_on) in [
             ("bench", None, &[][..]),
             ("bench plan", Some("plan"), &[]),
