@@ -12,12 +12,11 @@ use arrow::datatypes::{DataType, Field, Float64Type, UInt32Type, UInt64Type};
 use super::{Cells, Column, Figure, Figures, ReadCells};
 use crate::store::table_reader::{column, number_column, string_column};
 
-/// The column of a batch that a cell fills; `None` if tables without it were written. A column whose values may all be
-/// null is as good as one that is not there.
-fn present<'a, 'b>(
+/// The name of the next column; `None` if the batch does not have it and need not: it came later, or may be null.
+fn present<'a>(
     batch: &RecordBatch,
-    columns: &'a mut Iter<'b, Column>,
-) -> Result<Option<&'b str>, String> {
+    columns: &mut Iter<'a, Column>,
+) -> Result<Option<&'a str>, String> {
     let wanted = columns.next().expect("a record reads the columns that it declares");
     if batch.column_by_name(&wanted.name).is_none() && (wanted.is_later || wanted.is_nullable) {
         return Ok(None);
