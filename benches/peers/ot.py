@@ -3,8 +3,8 @@
 usage: cargo build --release -p swathe-ot --example bench
        python benches/peers/ot.py target/release/examples/bench [SHAPE [PAIR...]]
        cargo build --release -p swathe-cli
-       python benches/peers/ot.py target/release/examples/bench --defaults target/release/swathe [SHAPE]
-       (needs numpy, jax, ott-jax and pot; SHAPE 64x128 or 256x512, PAIR 0, 1, 2; SWATHE_PEERS=pot
+       python benches/peers/ot.py --defaults target/release/swathe [SHAPE]
+       (needs numpy, pillow, jax, ott-jax and pot; SHAPE 64x128 or 256x512, PAIR 0, 1, 2; SWATHE_PEERS=pot
        keeps the slow solvers whose names contain a word)
 
 Prints `solver,shape,pair,cpu_ms,wall_ms,mass,cost,note` lines: one pair, epsilon 1e-3, rho 0.1, the
@@ -13,10 +13,11 @@ turn, the least counts; the slower ones run once. Compilation is left out. swath
 own threshold of 1e-4, POT at a change of 1e-6. cpu_ms counts all threads: swathe uses one per pair.
 
 With --defaults, the whole command `swathe ot pairs.csv --out RUN` as it comes (files, debiasing, error
-bar, table, page; epsilon auto, rho 10) is set against OTT-JAX's solve alone at the same epsilon and rho,
-in turn, on 24 pairs: the three above, each frame in eight files, so that no work on a frame is shared.
+bar, table, page; epsilon auto, rho 10) on the 32 pairs of neighbours of `swathe ot synth --series 4
+--frames 9` is set against OTT-JAX's solve alone, at the same epsilon and rho, of four of them, in turn.
 """
 
+import csv
 import json
 import os
 import re
@@ -38,6 +39,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import ot
+from PIL import Image
 from ott.geometry import grid, pointcloud
 from ott.problems.linear import linear_problem
 from ott.solvers.linear import sinkhorn
@@ -47,15 +49,13 @@ TAU = RHO / (RHO + EPSILON)
 # OTT-JAX's Grid gives wrong marginals where weights are exactly zero.
 FLOOR = 1e-12
 N_TURNS = 3
-
-
-N_COPIES = 8
+N_PEER_PAIRS = 4
 
 
 def main():
+    if sys.argv[1] == "--defaults":
+        return defaults(sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else "256x512")
     bench = sys.argv[1]
-    if sys.argv[2:3] == ["--defaults"]:
-        return defaults(bench, sys.argv[3], sys.argv[4] if len(sys.argv) > 4 else "256x512")
     shape = sys.argv[2] if len(sys.argv) > 2 else "64x128"
     numbers = [int(n) for n in sys.argv[3:]] or [0, 1, 2]
     h, w = (int(n) for n in shape.split("x"))
@@ -81,47 +81,46 @@ def main():
                 report(name, shape, number, solver(a, b)())
 
 
-def defaults(bench, program, shape):
+def defaults(program, shape):
+    program = os.path.abspath(program)
     print("solver,shape,cpu_ms_per_pair,wall_ms_per_pair,note")
-    h, w = (int(n) for n in shape.split("x"))
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([bench, "--only", "none", "--dump", folder], check=True, stdout=subprocess.DEVNULL)
-        pairs = [[np.fromfile(f"{folder}/{side}_{h}_{n}.bin").reshape(h, w) for side in "ab"] for n in range(3)]
-        table = ["pair_id,src,tgt"]
-        for number, pair in enumerate(pairs):
-            for copy in range(N_COPIES):
-                names = [f"{side}{number}_{copy}.npy" for side in "ab"]
-                for name, frame in zip(names, pair):
-                    np.save(f"{folder}/{name}", frame)
-                table.append(f"{number}_{copy},{names[0]},{names[1]}")
-        with open(f"{folder}/pairs.csv", "w") as file:
-            file.write("\n".join(table) + "\n")
-        turns = []
-        peers = None
+        series = [program, "ot", "synth", "--series", "4", "--frames", "9", "--shape", shape, "--out", "."]
+        subprocess.run(series, cwd=folder, check=True, capture_output=True)
+        with open(f"{folder}/pairs.csv") as file:
+            pairs = [[row["src"], row["tgt"]] for row in csv.DictReader(file)]
+        ours, theirs, peers = [], [], None
         for turn in range(N_TURNS):
-            ours, epsilon, rho = whole_command(program, folder, turn)
+            figures, epsilon, rho = whole_command(program, folder, turn, len(pairs))
+            ours.append(figures)
             # Its compilation is left out, as everywhere.
-            peers = peers or [ott_grid(a, b, lse_mode=False, epsilon=epsilon, rho=rho) for a, b in pairs]
-            turns.append((ours, [solve() for solve in peers]))
-    ours = [min(turn[0][k] for turn in turns) for k in (0, 1)]
-    print(f"swathe ot,{shape},{ours[0]:.1f},{ours[1]:.1f},epsilon {epsilon:g} rho {rho:g}")
-    least = [[min(turn[1][n][k] for turn in turns) for n in range(3)] for k in (0, 1)]
-    theirs = [sum(figures) / 3 for figures in least]
-    notes = " / ".join(figures[4] for figures in turns[0][1])
-    print(f"ott grid kernel,{shape},{theirs[0]:.1f},{theirs[1]:.1f},{notes}")
-    print(f"ratio,{shape},{theirs[0] / ours[0]:.1f},{theirs[1] / ours[1]:.1f},")
+            chosen = pairs[:: len(pairs) // N_PEER_PAIRS]
+            peers = peers or [
+                ott_grid(*(mass(f"{folder}/{frame}") for frame in pair), False, epsilon, rho) for pair in chosen
+            ]
+            theirs.append([solve() for solve in peers])
+    cpu_ms, wall_ms = (min(turn[k] for turn in ours) for k in (0, 1))
+    print(f"swathe ot,{shape},{cpu_ms:.1f},{wall_ms:.1f},epsilon {epsilon:g} rho {rho:g} {len(pairs)} pairs")
+    for figures in zip(*theirs):
+        least = min(figures)
+        print(f"ott grid kernel,{shape},{least[0]:.1f},{least[1]:.1f},{least[4]}")
+        print(f"ratio,{shape},{least[0] / cpu_ms:.1f},{least[1] / wall_ms:.1f},")
 
 
-def whole_command(program, folder, turn):
+def mass(path):
+    frame = np.asarray(Image.open(path), dtype=np.float64)
+    return frame / frame.sum()
+
+
+def whole_command(program, folder, turn, n_pairs):
     """Processor and wall time of a pair, and the settings that the run chose."""
     out = f"{folder}/run{turn}"
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    command = [os.path.abspath(program), "ot", "pairs.csv", "--out", out, "--device", "cpu"]
+    command = [program, "ot", "pairs.csv", "--out", out, "--device", "cpu"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
     wall_ms = (time.perf_counter() - start) * 1e3
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_ms = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e3
-    n_pairs = 3 * N_COPIES
     with open(f"{out}/run.json") as file:
         settings = json.load(file)["settings"]
     return (cpu_ms / n_pairs, wall_ms / n_pairs), float(settings["epsilon"]), float(settings["relaxation"])

@@ -22,21 +22,12 @@ mod workspace;
 
 use std::process::ExitCode;
 
-use flags::{Chore, ParsedArgs};
+use clap::Parser;
+use flags::Chore;
 use workspace::Workspace;
 
 fn main() -> ExitCode {
-    let chore = match flags::parse(lexopt::Parser::from_env()) {
-        Ok(ParsedArgs::Chore(chore)) => chore,
-        Ok(ParsedArgs::Help(text)) => {
-            println!("{text}");
-            return ExitCode::SUCCESS;
-        }
-        Err(error) => {
-            eprintln!("error: {error}\n\n`cargo xtask --help` lists the commands.");
-            return ExitCode::from(2);
-        }
-    };
+    let chore = Chore::parse();
     let workspace = match Workspace::load() {
         Ok(workspace) => workspace,
         Err(error) => {

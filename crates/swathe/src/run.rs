@@ -308,6 +308,13 @@ impl<F: Finish> Drop for EndRunOnDrop<'_, F> {
 /// The reason why a device without a worker is not used.
 const NO_THREAD: &str = "the system refused to start a thread for it";
 
+/// Whether there is address space for the stack of another thread and for what threads map when they
+/// begin: the process aborts if that is refused, and it is after the last stack that just fits.
+fn has_room(stack_bytes: usize) -> bool {
+    const BEGIN_BYTES: usize = 8 << 20;
+    memmap2::MmapMut::map_anon(stack_bytes + BEGIN_BYTES).is_ok()
+}
+
 /// What all workers of a run share.
 struct Shared<F: Finish> {
     finish: Arc<F>,
@@ -415,7 +422,7 @@ impl<F: Finish> Shared<F> {
     fn spawn_worker(shared: &Arc<Self>, who: WorkerKind) -> bool {
         // A large stack, so that deep recursion in a solver reaches the solver's own limit first.
         const STACK_BYTES: usize = 16 << 20;
-        if shared.settings.memory.faults().refuses(FaultPoint::Thread) {
+        if shared.settings.memory.faults().refuses(FaultPoint::Thread) || !has_room(STACK_BYTES) {
             return false;
         }
         let worker = shared.n_workers_spawned.fetch_add(1, Ordering::Relaxed);
