@@ -22,7 +22,10 @@ use swathe_sample::{Sample, size};
 /// What the workload adds to its runs.
 pub static KIND: RunKind = RunKind {
     title: "Sums",
-    tables: || vec![TableReference::of_results(TABLE, "a row for each line", SumRow::declared().iter().cloned())],
+    tables: || {
+        let columns = SumRow::declared().iter().cloned();
+        vec![TableReference::of_results(TABLE, "a row for each line", columns)]
+    },
     ..RunKind::plain("sample")
 };
 
