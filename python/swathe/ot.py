@@ -98,13 +98,12 @@ class Geometry(NamedTuple):
 class Solution:
     """The solution of a pair. Figures are floats; maps are arrays on the frame, NaN off the mask."""
 
-    __slots__ = ("_fields", "_figures", "_raw", "_scale", "_um_per_px")
+    __slots__ = ("_fields", "_figures", "_raw", "_scale")
 
     def __init__(self, raw: Any, units: str, um_per_px: float | None) -> None:
         self._raw = raw
-        self._figures: dict[str, Any] = raw.figures()
+        self._figures: dict[str, Any] = raw.figures(um_per_px)
         self._fields: tuple[NDArray[Any], ...] | None = None
-        self._um_per_px = um_per_px
         # In the input's units a mass is one of the source frame.
         self._scale = self._figures["mass_src"] if units == "input" else 1.0
 
@@ -230,13 +229,9 @@ class Solution:
         return coo_array((masses * self._scale, (rows, columns)), shape=(n_px, n_px)).tocsr()
 
     def figures(self) -> dict[str, Any]:
-        """All figures by name, as the table of a run has them (masses and costs in problem units)."""
-        figures = dict(self._figures)
-        if self._um_per_px is not None:
-            for name in list(figures):
-                if name.startswith("displacement_") and name.endswith("_px"):
-                    figures[name[:-3] + "_um"] = figures[name] * self._um_per_px
-        return figures
+        """All figures by name, as the table of a run has them (masses and costs in problem units),
+        ``None`` where this solution has none: those in µm without ``um_per_px``, for example."""
+        return dict(self._figures)
 
     def plot(self, axes: Any = None, *, step: int | None = None) -> Any:
         """Draw the velocity as arrows over the mass that moved; returns the matplotlib axes."""

@@ -1,4 +1,4 @@
-//! `cargo xtask docs`: makes the screenshots in the documents again.
+//! `cargo xtask docs`: makes the reference and the screenshots in the documents again.
 
 mod live;
 
@@ -46,6 +46,14 @@ const PICTURES: &[Picture] = &[
 const HEIGHT_PX: u32 = 900;
 
 const DEMO_DIR: &str = "swathe-demo";
+
+/// Makes the pages of the reference. The test that compares them with what is declared writes them.
+pub(crate) fn reference(workspace: &Workspace) -> bool {
+    let mut test = cargo(&workspace.root);
+    test.args(["test", "-p", "swathe-cli", "--lib", "columns_page"]);
+    let made = process::run(test.env("SWATHE_WRITE_REFERENCE", "1")).map_err(DocsError::Command);
+    made.inspect_err(|error| eprintln!("error: {error}")).is_ok()
+}
 
 /// Makes every screenshot and prints what was written. Returns whether all succeeded.
 pub(crate) fn docs(workspace: &Workspace, program: Option<&Path>) -> bool {

@@ -73,9 +73,10 @@ pub(crate) enum Chore {
     /// target/wheels; its path is the last line. maturin and zig, which links against an older glibc, are
     /// installed into target/wheel-tools. A release build takes about ten minutes.
     Wheel,
-    /// Make the pictures of the documents again, with a headless Chromium
+    /// Make what is generated in the documents again
     ///
-    /// Runs `swathe demo` into a temporary folder, and writes a PNG under docs/ for every row of PICTURES
+    /// The pages under docs/reference come from what the code declares, the pictures of pages from a headless
+    /// Chromium. For these it runs `swathe demo` into a temporary folder, and writes a PNG under docs/ for every row of PICTURES
     /// in xtask/src/docs.rs. A page with errors on its console fails. The browser is chromium,
     /// chromium-browser or google-chrome in PATH, or what SWATHE_BROWSER says; `cargo xtask setup`
     /// installs it.
@@ -83,6 +84,9 @@ pub(crate) enum Chore {
         /// Take the demo from this swathe, and build nothing.
         #[arg(long, value_name = "FILE")]
         program: Option<PathBuf>,
+        /// Make the pages of the reference alone, without a browser.
+        #[arg(long = "reference", conflicts_with = "program")]
+        only_reference: bool,
     },
 }
 

@@ -43,7 +43,10 @@ fn main() -> ExitCode {
         Chore::Bench { name, passed_on } => bench::bench(&workspace, name.as_deref(), &passed_on),
         Chore::NewWorkload { name } => new_workload::new_workload(&workspace, &name),
         Chore::Wheel => wheel::wheel(&workspace),
-        Chore::Docs { program } => docs::docs(&workspace, program.as_deref()),
+        Chore::Docs { only_reference: true, .. } => docs::reference(&workspace),
+        Chore::Docs { program, .. } => {
+            docs::reference(&workspace) && docs::docs(&workspace, program.as_deref())
+        }
     };
     if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -3,6 +3,8 @@
 //! Workloads bring their own commands and are listed in `workloads.rs`; `commands` has a file for
 //! each command that all workloads share.
 
+#[cfg(test)]
+mod columns_page;
 mod commands;
 mod flags;
 mod workloads;

@@ -7,7 +7,6 @@
 pub mod arrow_elements;
 pub mod atomic_file;
 pub mod csv;
-pub mod described_field;
 pub mod list_column;
 pub mod mapped_file;
 pub mod name_list;

@@ -15,8 +15,9 @@ use swathe::{
     Shape, Size, Source, Stop, Workload,
 };
 use swathe_python::{FolderRun, Interrupt, Progress, Shard, engine_settings};
+use swathe_run::store::value_rows::ValueRows;
 
-use crate::callable_rows::{Fingerprint, KIND, Pickling, ValueRows};
+use crate::callable_rows::{Fingerprint, KIND, Pickling};
 
 /// A stop that another thread can request.
 #[pyclass(frozen, module = "swathe._swathe")]

@@ -2,15 +2,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arrow::array::{ArrayRef, LargeBinaryBuilder, StringBuilder};
-use arrow::datatypes::{DataType, Schema, SchemaRef};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use swathe::{Finish, Stop};
-use swathe_formats::described_field::described;
 use swathe_run::kind::RunKind;
-use swathe_run::store::rows::Rows;
 use swathe_run::store::run_folder::InputFile;
 
 use crate::callable::{Callable, Raised};
@@ -109,76 +105,5 @@ impl Finish for Pickling {
                 Err(error) => Err(Raised(format!("its result cannot be pickled: {error}"))),
             }
         })
-    }
-}
-
-/// The table `values`: a row for each item with a result.
-pub(crate) struct ValueRows {
-    /// The names of the items, if they have some.
-    ids: Option<Vec<String>>,
-    /// The number of the first item.
-    first: usize,
-    id_column: StringBuilder,
-    values: LargeBinaryBuilder,
-    n_bytes: usize,
-}
-
-impl ValueRows {
-    pub(crate) fn new(ids: Option<Vec<String>>, first: usize) -> ValueRows {
-        ValueRows {
-            ids,
-            first,
-            id_column: StringBuilder::new(),
-            values: LargeBinaryBuilder::new(),
-            n_bytes: 0,
-        }
-    }
-}
-
-impl Rows for ValueRows {
-    type Solution = Vec<u8>;
-
-    fn table(&self) -> &'static str {
-        "values"
-    }
-
-    fn schema(&self) -> SchemaRef {
-        let description = "the result, pickled: pickle.loads reads it";
-        let value = described("value", DataType::LargeBinary, description);
-        let id = || described("id", DataType::Utf8, "the item's id");
-        let ids = self.ids.as_ref().map(|_| id());
-        Arc::new(Schema::new(ids.into_iter().chain([value]).collect::<Vec<_>>()))
-    }
-
-    fn id(&self, index: usize) -> String {
-        match &self.ids {
-            Some(ids) => ids[index - self.first].clone(),
-            None => index.to_string(),
-        }
-    }
-
-    fn append(&mut self, index: usize, value: &Vec<u8>) -> usize {
-        if let Some(ids) = &self.ids {
-            let id = &ids[index - self.first];
-            self.id_column.append_value(id);
-            self.n_bytes += id.len();
-        }
-        self.values.append_value(value);
-        self.n_bytes += value.len();
-        1
-    }
-
-    fn n_bytes(&self) -> usize {
-        self.n_bytes
-    }
-
-    fn take(&mut self) -> Vec<ArrayRef> {
-        self.n_bytes = 0;
-        let mut columns: Vec<ArrayRef> = Vec::new();
-        if self.ids.is_some() {
-            columns.push(Arc::new(self.id_column.finish()));
-        }
-        columns.push(Arc::new(self.values.finish()));
-        columns
     }
 }

@@ -7,12 +7,14 @@
 mod array_view;
 pub mod devices;
 mod engine_settings;
+mod figures;
 mod folder_run;
 mod interrupt;
 mod progress;
 
 pub use array_view::{ArrayView, ElementType};
 pub use engine_settings::engine_settings;
+pub use figures::figures;
 pub use folder_run::{FolderRun, Shard};
 pub use interrupt::{Interrupt, interruptible};
 pub use progress::Progress;

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 use swathe::Shape;
 
+use crate::store::record::TableReference;
 use crate::store::run_folder::FolderError;
 
 /// What a workload adds to its runs, as plain data. A run folder of an unregistered kind can still
@@ -27,6 +28,8 @@ pub struct RunKind {
     pub scripts: &'static [&'static str],
     /// The CSS of that section.
     pub style: &'static str,
+    /// The tables of the workload's runs, for the reference of columns.
+    pub tables: fn() -> Vec<TableReference>,
     /// What the run achieved, in the words of the workload; none if counting the problems says it.
     pub headline: fn(&Path) -> Result<Option<String>, FolderError>,
     /// The answered problems that are not counted as solved, from the table of a finished run; none
@@ -73,6 +76,7 @@ impl RunKind {
             title: name,
             scripts: &[],
             style: "",
+            tables: Vec::new,
             headline: |_| Ok(None),
             apart: |_| Ok(None),
             page: |_| Ok(Value::Null),

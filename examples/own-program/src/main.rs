@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, StringArray, UInt64Array};
-use arrow::datatypes::{DataType, Schema, SchemaRef, UInt64Type};
+use arrow::array::{ArrayRef, AsArray};
+use arrow::datatypes::{SchemaRef, UInt64Type};
 use clap::{Args, FromArgMatches};
 use serde_json::{Value, json};
 use swathe::{AsSolved, DeviceKind, Need, Shape, Size, Source, Stop, Workload};
@@ -14,8 +14,9 @@ use swathe_command::cli_error::{CliError, Code};
 use swathe_command::program::{self, Program};
 use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::{run_flags::RunFlags, settings::resolve};
-use swathe_formats::described_field::described;
 use swathe_run::kind::RunKind;
+use swathe_run::record;
+use swathe_run::store::record::{Cells as _, Record as _};
 use swathe_run::store::rows::Rows;
 use swathe_run::store::run_folder::{FolderError, InputFile};
 use swathe_run::store::table_reader::TableReader;
@@ -45,10 +46,21 @@ impl Workload for Words {
     }
 }
 
+record! {
+    /// The words of a file.
+    struct WordRow / WordColumns {
+        /// the file's name
+        file: String;
+        /// words in it
+        n_words: u64;
+    }
+}
+
 /// The table: a row for each file.
 struct WordRows {
     files: Arc<Vec<PathBuf>>,
-    waiting: Vec<(String, u64)>,
+    columns: WordColumns,
+    n_bytes: usize,
 }
 
 impl Rows for WordRows {
@@ -57,26 +69,22 @@ impl Rows for WordRows {
         "words"
     }
     fn schema(&self) -> SchemaRef {
-        Arc::new(Schema::new(vec![
-            described("file", DataType::Utf8, "the file's name"),
-            described("n_words", DataType::UInt64, "words in it"),
-        ]))
+        WordRow::schema()
     }
     fn id(&self, index: usize) -> String {
         self.files[index].display().to_string()
     }
     fn append(&mut self, index: usize, n_words: &u64) -> usize {
-        self.waiting.push((self.id(index), *n_words));
+        WordRow { file: self.id(index), n_words: *n_words }.append(&mut self.columns);
+        self.n_bytes += 64;
         1
     }
     fn n_bytes(&self) -> usize {
-        self.waiting.len() * 64
+        self.n_bytes
     }
     fn take(&mut self) -> Vec<ArrayRef> {
-        let rows = std::mem::take(&mut self.waiting);
-        let files = StringArray::from_iter_values(rows.iter().map(|row| &row.0));
-        let n_words = UInt64Array::from_iter_values(rows.iter().map(|row| row.1));
-        vec![Arc::new(files), Arc::new(n_words)]
+        self.n_bytes = 0;
+        WordRow::arrays(&mut self.columns)
     }
 }
 
@@ -126,7 +134,7 @@ fn count(flags: &Flags) -> Result<Code, CliError> {
         inputs.push(InputFile::of(file).map_err(unusable)?);
     }
     let sizes: Vec<u32> = inputs.iter().map(|input| input.n_bytes as u32).collect();
-    let (loaded, waiting) = (Arc::clone(&files), Vec::new());
+    let loaded = Arc::clone(&files);
     let source = Source::new(
         sizes.len(),
         move |index| Ok(Size::of(Shape::new(&[sizes[index]]))),
@@ -134,7 +142,8 @@ fn count(flags: &Flags) -> Result<Code, CliError> {
     );
     let settings = [].into();
     let provenance = Provenance { settings, inputs };
-    let (finish, rows) = (Arc::new(AsSolved(Arc::new(Words))), WordRows { files, waiting });
+    let finish = Arc::new(AsSolved(Arc::new(Words)));
+    let rows = WordRows { files, columns: WordRow::builder(), n_bytes: 0 };
     let nothing_more = Box::new(|_| Ok(()));
     run_command(&finish, &source, run, provenance, rows, nothing_more)
 }

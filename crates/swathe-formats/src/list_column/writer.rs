@@ -17,7 +17,6 @@ use swathe::array::{Array, Dtype, Elements};
 use super::ListColumnError;
 use crate::arrow_elements::{arrow_array, data_type};
 use crate::atomic_file::AtomicFile;
-use crate::described_field::described;
 
 /// The largest array one row can hold: a row is in one page, whose size is a 31-bit number.
 pub const ITEM_BYTES_MAX: u64 = 1 << 30;
@@ -64,6 +63,10 @@ impl<W: Write + Send> ListColumnWriter<W> {
     /// If `out` cannot be written.
     pub fn new(out: W, column: &str, dtype: Dtype) -> Result<Self, ListColumnError> {
         let item = Arc::new(Field::new("element", data_type(dtype), false));
+        let described = |name: &str, data_type, description: &str| {
+            let metadata = [("description".to_owned(), description.to_owned())];
+            Field::new(name, data_type, false).with_metadata(metadata.into())
+        };
         let schema = Arc::new(Schema::new(vec![
             described("row", DataType::UInt64, "number of the input, from 0"),
             described("name", DataType::Utf8, "name of the input"),

@@ -39,7 +39,7 @@ pub use manifest::{
 pub use merge::{Merged, merge_shards};
 pub use on_threads::on_threads;
 pub use own_files::{make_own_folder, read};
-pub use part::{Failure, Timing};
+pub use part::{Failure, Timing, reference, row_column};
 pub use remembered_files::remember_input_files;
 pub use table_file::TableFile;
 

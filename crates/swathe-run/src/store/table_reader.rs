@@ -58,6 +58,13 @@ impl TableReader {
         TableReader { builder: self.builder.with_projection(mask), ..self }
     }
 
+    /// Selects only `n_rows` rows, from the one at `first` on.
+    #[must_use]
+    pub fn slice(self, first: usize, n_rows: usize) -> TableReader {
+        let builder = self.builder.with_offset(first).with_limit(n_rows);
+        TableReader { builder, ..self }
+    }
+
     /// Calls `take` with each batch of rows. An error of `take` means that the table is damaged.
     ///
     /// # Errors

@@ -17,13 +17,8 @@ mod tally;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Float64Array, ListBuilder, RecordBatch, StringArray,
-    StringBuilder, UInt64Array,
-};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::array::{Array, AsArray};
 
 pub(crate) use batt_scores::batt_scores;
 pub use batt_scores::write_batt_scores;
@@ -40,19 +35,24 @@ pub(crate) use samples::{REJECTED, numbers_by_name, read_sample_names};
 pub use shown::{ShowError, Shown, ShownOutput, ShownSample, shown};
 pub(crate) use tally::{Mark, TaskCalls, tally};
 
+use batt_scores::BATT_SCORES;
+use differ_rows::DIFFER_ROWS;
+use profile::PROFILE;
+use samples::{PROGRAMS, SAMPLES};
 use swathe_command::summary::counted;
-use swathe_formats::described_field::described;
-use swathe_run::store::run_folder::{FolderError, write_table};
+use swathe_run::record;
+use swathe_run::store::record::{SideTable, TableReference};
+use swathe_run::store::run_folder::FolderError;
 use swathe_run::store::table_reader::{TableReader, column};
 
 /// How many tasks are solved, tests included, and how many have a program that fits their demonstrations: none if the
 /// run is a part of the input, which has no table of tasks. Tests whose answers are not known cannot be counted.
 pub(crate) fn headline(run: &Path) -> Result<Option<String>, FolderError> {
-    if !run.join("tasks.parquet").exists() {
+    if !run.join(TASKS.file_name()).exists() {
         return Ok(None);
     }
     let (mut n_tasks, mut n_fit, mut n_tested, mut n_solved) = (0, 0, 0, 0);
-    let table = TableReader::of_run(run, "tasks")?.columns(&["solved_by", TESTS_RIGHT]);
+    let table = TableReader::of_run(run, TASKS.name)?.columns(&["solved_by", TESTS_RIGHT]);
     table.for_each(|batch| {
         let solved_by = column(batch, "solved_by")?;
         let lists = solved_by.as_list_opt::<i32>();
@@ -81,6 +81,25 @@ pub(crate) fn headline(run: &Path) -> Result<Option<String>, FolderError> {
 
 const TESTS_RIGHT: &str = "tests_right";
 
+/// The tasks of a run.
+const TASKS: SideTable<TaskRow> = SideTable::new("tasks", "the task's number, from 0");
+
+record! {
+    /// How the programs did at a task.
+    struct TaskRow / TaskColumns {
+        /// the task's name
+        task: String;
+        /// the programs whose outputs are right on all demonstrations
+        solved_by: Vec<String>;
+        /// the first by demonstrations solved, mean score, fewer statements, name; null if none ran
+        best_program: Option<String>;
+        /// its mean score over the demonstrations
+        best_score: Option<f64>;
+        /// whether it gets all tests right; null if there are none, or an answer is not known
+        tests_right: Option<bool>, name(TESTS_RIGHT);
+    }
+}
+
 /// Writes `tasks.parquet` of a complete run: for each task the programs that fit its demonstrations, and the best.
 ///
 /// # Errors
@@ -90,44 +109,36 @@ pub fn write_tasks(run: &Path) -> Result<(), FolderError> {
     let ranked = ranking(run)?;
     let mut names: Vec<&str> = samples.iter().map(|sample| sample.task.as_str()).collect();
     names.dedup();
-    let item = Field::new("element", DataType::Utf8, false);
-    let mut solved_by = ListBuilder::new(StringBuilder::new()).with_field(item.clone());
     let empty = Vec::new();
-    let mut best: Vec<Option<&Ranked>> = Vec::new();
-    for name in &names {
+    let row = |name: &&str| {
         let programs = ranked.get(*name).unwrap_or(&empty);
         let mut solvers: Vec<&Ranked> =
             programs.iter().filter(|program| program.solves()).collect();
         solvers.sort_by_key(|program| program.number);
-        for solver in solvers {
-            solved_by.values().append_value(&solver.program);
+        let best = programs.first();
+        TaskRow {
+            task: (*name).to_owned(),
+            solved_by: solvers.into_iter().map(|solver| solver.program.clone()).collect(),
+            best_program: best.map(|best| best.program.clone()),
+            best_score: best.map(Ranked::mean_score),
+            tests_right: best.and_then(|best| best.tests_right),
         }
-        solved_by.append(true);
-        best.push(programs.first());
-    }
-    let schema = Schema::new(vec![
-        described("row", DataType::UInt64, "the task's number, from 0"),
-        described("task", DataType::Utf8, "the task's name"),
-        described("solved_by", DataType::List(Arc::new(item)), "the programs whose outputs are right on all demonstrations"),
-        described("best_program", DataType::Utf8, "the first by demonstrations solved, mean score, fewer statements, name; null if none ran").with_nullable(true),
-        described("best_score", DataType::Float64, "its mean score over the demonstrations").with_nullable(true),
-        described(TESTS_RIGHT, DataType::Boolean, "whether it gets all tests right; null if there are none, or an answer is not known").with_nullable(true),
-    ]);
-    let columns: Vec<ArrayRef> = vec![
-        Arc::new(UInt64Array::from_iter_values(0..names.len() as u64)),
-        Arc::new(StringArray::from_iter_values(&names)),
-        Arc::new(solved_by.finish()),
-        Arc::new(StringArray::from_iter(
-            best.iter().map(|best| best.map(|best| best.program.as_str())),
-        )),
-        Arc::new(Float64Array::from_iter(best.iter().map(|best| best.map(Ranked::mean_score)))),
-        Arc::new(BooleanArray::from_iter(
-            best.iter().map(|best| best.and_then(|best| best.tests_right)),
-        )),
+    };
+    TASKS.write(run, &names.iter().map(row).collect::<Vec<_>>())
+}
+
+/// The tables beside the results, in the reference.
+pub(crate) fn references() -> Vec<TableReference> {
+    let mut tables = vec![
+        SAMPLES.reference("every run: a row for each sample"),
+        PROGRAMS.reference("every run: a row for each program"),
+        TASKS.reference("every whole run: a row for each task"),
+        PROFILE.reference("`--profile`: a row for each primitive and each program"),
+        BATT_SCORES.reference("`arc batt`: a row for each candidate of each task"),
+        DIFFER_ROWS.reference("`arc batt`: a row for each differ"),
     ];
-    let batch =
-        RecordBatch::try_new(Arc::new(schema), columns).expect("the columns have one length");
-    write_table(&run.join("tasks.parquet"), &batch)
+    tables.extend(differs::references());
+    tables
 }
 
 /// Tasks by name, each with its programs from the best to the worst.

@@ -2,23 +2,55 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, BooleanBuilder, DictionaryArray, Float64Builder, Int32Builder, StringArray,
-    UInt32Builder, UInt64Builder,
-};
-use arrow::datatypes::{DataType, Int32Type, Schema, SchemaRef};
+use arrow::array::ArrayRef;
+use arrow::datatypes::SchemaRef;
 use swathe_arc::{Batt, BattCalls, Call, Fault, Problem};
 
-use swathe_formats::described_field::{described, mark_values};
+use swathe_run::record;
+use swathe_run::store::record::{Cells, Record as _, TableReference, Word, WordsBuilder};
 use swathe_run::store::row_numbers::RowNumbers;
 use swathe_run::store::rows::{PartTable, Rows};
 use swathe_run::store::run_folder::FolderError;
 
 use crate::differ_parts::DifferParts;
-use crate::outputs::Outputs;
+use crate::outputs::KeptText;
 
 /// The name of the table.
 pub const RESULTS: &str = "results";
+
+record! {
+    /// A call.
+    struct CallRow / CallColumns {
+        /// the function's name
+        program: Word, value(0);
+        /// the task's name
+        task: Word, value(1);
+        /// train for a demonstration, test for a test
+        split: Word, value(2);
+        /// the sample's number among the task's demonstrations or tests, from 0
+        sample: u32, value(3);
+        /// ok, error, timeout (the call used up its work) or memory (it would have used up its memory)
+        outcome: Word, value(4);
+        /// the exception that the program ends with, or the limit; null if it has an output
+        error_kind: Option<Word>, value(5);
+        /// whether the output is the expected one; null if that is not known
+        equal: Option<bool>, value(6);
+        /// the fraction of cells that are as expected, 0 where the shape differs; null if the expected output is not known
+        score: Option<f64>, value(7);
+        /// the output as compact JSON, sets ascending; null if there is none or it is longer than 64 KiB and --outputs all was not given
+        output: KeptText, value(8);
+        /// the first 8 bytes, little-endian, of the BLAKE3 hash of the output's encoding: equal outputs have equal hashes
+        output_hash: Option<u64>, value(9);
+        /// the length of the output's encoding, bytes
+        output_bytes: Option<u64>, value(10);
+    }
+}
+
+/// The table in the reference.
+pub(crate) fn reference() -> TableReference {
+    let about = "a row for each call: a program on a sample";
+    TableReference::of_results(RESULTS, about, CallRow::declared().iter().cloned())
+}
 
 /// Results as rows: one for every call, that is one program on one sample.
 ///
@@ -27,24 +59,9 @@ pub struct ArcRows {
     problems: Arc<Vec<Problem>>,
     /// The first row of each problem, and the end.
     first_rows: Vec<u64>,
-    programs: Names,
-    tasks: Names,
     /// For each problem, its task's number among the names.
     task_keys: Vec<i32>,
-    splits: Names,
-    outcomes: Names,
-    error_kinds: Names,
-    program: Int32Builder,
-    task: Int32Builder,
-    split: Int32Builder,
-    index: UInt32Builder,
-    outcome: Int32Builder,
-    error_kind: Int32Builder,
-    equal: BooleanBuilder,
-    score: Float64Builder,
-    output: Outputs,
-    output_hash: UInt64Builder,
-    output_bytes: UInt64Builder,
+    calls: CallColumns,
     n_calls: Counts,
     differs: Option<DifferParts>,
 }
@@ -81,29 +98,13 @@ impl ArcRows {
             }
             task_keys.push(tasks.len() as i32 - 1);
         }
-        ArcRows {
-            problems,
-            first_rows,
-            programs: Names::new(workload.names()),
-            tasks: Names::new(tasks.iter().map(String::as_str)),
-            task_keys,
-            splits: Names::new(SPLITS),
-            outcomes: Names::new(OUTCOMES),
-            error_kinds: Names::new(Fault::ALL.map(Fault::name)),
-            program: Int32Builder::new(),
-            task: Int32Builder::new(),
-            split: Int32Builder::new(),
-            index: UInt32Builder::new(),
-            outcome: Int32Builder::new(),
-            error_kind: Int32Builder::new(),
-            equal: BooleanBuilder::new(),
-            score: Float64Builder::new(),
-            output: Outputs::default(),
-            output_hash: UInt64Builder::new(),
-            output_bytes: UInt64Builder::new(),
-            n_calls: Counts::default(),
-            differs,
-        }
+        let mut calls = CallRow::builder();
+        calls.program = WordsBuilder::new(workload.names());
+        calls.task = WordsBuilder::new(tasks.iter().map(String::as_str));
+        calls.split = WordsBuilder::new(SPLITS);
+        calls.outcome = WordsBuilder::new(OUTCOMES);
+        calls.error_kind = WordsBuilder::new(Fault::ALL.map(Fault::name));
+        ArcRows { problems, first_rows, task_keys, calls, n_calls: Counts::default(), differs }
     }
 
     /// How many rows there are in all.
@@ -111,82 +112,61 @@ impl ArcRows {
         self.first_rows[self.first_rows.len() - 1]
     }
 
-    fn append_call(&mut self, call: &Call, is_answer_known: bool) {
-        self.program.append_value(call.program as i32);
-        self.n_calls.n += 1;
-        let outcome = match &call.output {
-            Ok(output) => {
-                self.error_kind.append_null();
-                self.output_hash.append_value(output.hash as u64);
-                self.output_bytes.append_value(output.n_bytes as u64);
-                self.n_calls.n_not_kept += u64::from(output.text.is_none());
-                self.output.append(Some(output));
-                0
-            }
-            Err(fault) => {
-                self.error_kind.append_value(*fault as i32);
-                self.output_hash.append_null();
-                self.output_bytes.append_null();
-                self.output.append(None);
-                match fault {
-                    Fault::Timeout => {
-                        self.n_calls.n_timeouts += 1;
-                        2
-                    }
-                    Fault::Memory => {
-                        self.n_calls.n_memory += 1;
-                        3
-                    }
-                    _ => {
-                        self.n_calls.n_errors += 1;
-                        1
-                    }
-                }
-            }
-        };
-        self.outcome.append_value(outcome);
+    fn append_call(&mut self, index: usize, call: &Call) {
+        let problem = &self.problems[index];
         // Where the expected output is known, a call without an output is wrong.
+        let is_answer_known = problem.sample().output.is_some();
         let is_equal = call.score.map(|score| score.equal);
         let score = call.score.map(|score| score.score);
-        self.n_calls.n_equal += u64::from(is_equal == Some(true));
-        self.equal.append_option(is_equal.or(is_answer_known.then_some(false)));
-        self.score.append_option(score.or(is_answer_known.then_some(0.0)));
+        let output = call.output.as_ref().ok();
+        let fault = call.output.as_ref().err();
+        let outcome = self.n_calls.add(call, is_equal);
+        let row = CallRow {
+            program: Word(call.program as i32),
+            task: Word(self.task_keys[index]),
+            split: Word(i32::from(problem.is_test)),
+            sample: problem.index as u32,
+            outcome: Word(outcome),
+            error_kind: fault.map(|&fault| Word(fault as i32)),
+            equal: is_equal.or(is_answer_known.then_some(false)),
+            score: score.or(is_answer_known.then_some(0.0)),
+            output: self.calls.output.key(output),
+            output_hash: output.map(|output| output.hash as u64),
+            output_bytes: output.map(|output| output.n_bytes as u64),
+        };
+        row.append(&mut self.calls);
+    }
+}
+
+impl Counts {
+    /// Counts a call, and returns the number of its outcome among [`OUTCOMES`].
+    fn add(&mut self, call: &Call, is_equal: Option<bool>) -> i32 {
+        self.n += 1;
+        self.n_equal += u64::from(is_equal == Some(true));
+        match &call.output {
+            Ok(output) => {
+                self.n_not_kept += u64::from(output.text.is_none());
+                0
+            }
+            Err(Fault::Timeout) => {
+                self.n_timeouts += 1;
+                2
+            }
+            Err(Fault::Memory) => {
+                self.n_memory += 1;
+                3
+            }
+            Err(_) => {
+                self.n_errors += 1;
+                1
+            }
+        }
     }
 }
 
 /// The names of the splits.
 pub(crate) const SPLITS: [&str; 2] = ["train", "test"];
 pub(crate) const OUTCOMES: [&str; 4] = ["ok", "error", "timeout", "memory"];
-
-/// The words of a column, each once.
-struct Names {
-    words: ArrayRef,
-}
-
-impl Names {
-    fn new<'a>(words: impl IntoIterator<Item = &'a str>) -> Names {
-        Names { words: Arc::new(StringArray::from_iter_values(words)) }
-    }
-
-    fn column(&self, keys: &mut Int32Builder) -> ArrayRef {
-        Arc::new(DictionaryArray::<Int32Type>::new(keys.finish(), Arc::clone(&self.words)))
-    }
-}
-
-/// The columns that `values_hash` covers. New columns go to the end of the list, and a renamed column keeps its place.
-const VALUES: &[&str] = &[
-    "program",
-    "task",
-    "split",
-    "sample",
-    "outcome",
-    "error_kind",
-    "equal",
-    "score",
-    "output",
-    "output_hash",
-    "output_bytes",
-];
 
 impl Rows for ArcRows {
     type Solution = BattCalls;
@@ -196,65 +176,7 @@ impl Rows for ArcRows {
     }
 
     fn schema(&self) -> SchemaRef {
-        let field = |name: &str, data_type: DataType, nullable: bool, description: &str| {
-            described(name, data_type, description).with_nullable(nullable)
-        };
-        let words = || DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
-        let texts = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::LargeUtf8));
-        let fields = vec![
-            field("program", words(), false, "the function's name"),
-            field("task", words(), false, "the task's name"),
-            field("split", words(), false, "train for a demonstration, test for a test"),
-            field(
-                "sample",
-                DataType::UInt32,
-                false,
-                "the sample's number among the task's demonstrations or tests, from 0",
-            ),
-            field(
-                "outcome",
-                words(),
-                false,
-                "ok, error, timeout (the call used up its work) or memory (it would have used up its memory)",
-            ),
-            field(
-                "error_kind",
-                words(),
-                true,
-                "the exception that the program ends with, or the limit; null if it has an output",
-            ),
-            field(
-                "equal",
-                DataType::Boolean,
-                true,
-                "whether the output is the expected one; null if that is not known",
-            ),
-            field(
-                "score",
-                DataType::Float64,
-                true,
-                "the fraction of cells that are as expected, 0 where the shape differs; null if the expected output is not known",
-            ),
-            field(
-                "output",
-                texts,
-                true,
-                "the output as compact JSON, sets ascending; null if there is none or it is longer than 64 KiB and --outputs all was not given",
-            ),
-            field(
-                "output_hash",
-                DataType::UInt64,
-                true,
-                "the first 8 bytes, little-endian, of the BLAKE3 hash of the output's encoding: equal outputs have equal hashes",
-            ),
-            field(
-                "output_bytes",
-                DataType::UInt64,
-                true,
-                "the length of the output's encoding, bytes",
-            ),
-        ];
-        Arc::new(Schema::new(mark_values(fields, VALUES)))
+        CallRow::schema()
     }
 
     fn id(&self, index: usize) -> String {
@@ -283,22 +205,14 @@ impl Rows for ArcRows {
         if let Some(differs) = &mut self.differs {
             differs.append(index, &answer.differs);
         }
-        let problem = &self.problems[index];
-        let is_answer_known = problem.sample().output.is_some();
-        let n = calls.len();
-        self.task.append_value_n(self.task_keys[index], n);
-        self.split.append_value_n(i32::from(problem.is_test), n);
-        self.index.append_value_n(problem.index as u32, n);
-        for call in calls {
-            self.append_call(call, is_answer_known);
-        }
-        n
+        calls.iter().for_each(|call| self.append_call(index, call));
+        calls.len()
     }
 
     fn n_bytes(&self) -> usize {
         use arrow::array::ArrayBuilder as _;
         let differs = self.differs.as_ref().map_or(0, DifferParts::n_bytes);
-        self.output.n_bytes() + self.program.len() * ROW_BYTES + differs
+        self.calls.output.n_bytes() + self.calls.sample.len() * ROW_BYTES + differs
     }
 
     fn figures(&self) -> Vec<(&'static str, u64)> {
@@ -314,18 +228,6 @@ impl Rows for ArcRows {
     }
 
     fn take(&mut self) -> Vec<ArrayRef> {
-        vec![
-            self.programs.column(&mut self.program),
-            self.tasks.column(&mut self.task),
-            self.splits.column(&mut self.split),
-            Arc::new(self.index.finish()),
-            self.outcomes.column(&mut self.outcome),
-            self.error_kinds.column(&mut self.error_kind),
-            Arc::new(self.equal.finish()),
-            Arc::new(self.score.finish()),
-            self.output.take(),
-            Arc::new(self.output_hash.finish()),
-            Arc::new(self.output_bytes.finish()),
-        ]
+        CallRow::arrays(&mut self.calls)
     }
 }

@@ -195,7 +195,7 @@ fn profile_text(rows: &[ProfileRow]) -> String {
                 "{:<28}{:>10}{:>12.1}{:>7.1}%\n",
                 row.name,
                 row.n_calls,
-                row.time.as_secs_f64() * 1e3,
+                row.milliseconds,
                 100.0 * row.share
             ));
         }

@@ -12,8 +12,10 @@ use arrow::array::{
 use arrow::datatypes::{Field, Int32Type, Schema};
 use swathe_arc::{DifferCall, Fault, Program, Rating, RowList};
 
-use crate::outputs::Outputs;
+use crate::outputs::{KeptText, Outputs};
 use swathe_formats::atomic_file::temporary_target;
+use swathe_run::record;
+use swathe_run::store::record::Cells as _;
 use swathe_run::store::row_numbers::RowNumbers;
 use swathe_run::store::rows::PartTable;
 use swathe_run::store::run_folder::{FolderError, make_own_folder};
@@ -21,19 +23,21 @@ use swathe_run::store::run_folder::{FolderError, make_own_folder};
 /// The folder of the files, in the folder of the run.
 pub(crate) const FOLDER: &str = "differs";
 
-/// One differ: a row that a `batt` function appends to `s`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DifferRow {
-    /// Its file.
-    pub file: String,
-    /// The number of the value's line, as the row gives it.
-    pub number: u32,
-    /// The task whose program's output it compares; None for the input.
-    pub candidate: Option<String>,
-    /// Its name.
-    pub differ: String,
-    /// Its digest: equal differs have equal ones.
-    pub digest: String,
+record! {
+    /// One differ: a row that a `batt` function appends to `s`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct DifferRow / DifferColumns: read {
+        /// its name
+        differ: String;
+        /// the file it is from
+        file: String;
+        /// the number of the value's line, as the row of s gives it
+        number: u32;
+        /// the task whose candidate's output it compares; null for the input
+        candidate: Option<String>;
+        /// 12 bytes of the BLAKE3 hash of its text without its name: equal differs have equal ones
+        digest: String;
+    }
 }
 
 impl DifferRow {
@@ -176,7 +180,8 @@ const NAMES: [&str; 7] =
 impl Ratings {
     fn append(&mut self, rating: Option<&Rating>) {
         let output = rating.map(|rating| rating.output.as_ref());
-        self.outputs.append(output.and_then(Result::ok));
+        let text = self.outputs.key(output.and_then(Result::ok));
+        text.append(&mut self.outputs);
         let score = rating.and_then(|rating| rating.score);
         self.score.append_option(score.map(u32::from));
         let fault = output.and_then(Result::err);
@@ -187,6 +192,8 @@ impl Ratings {
     fn take(&mut self) -> [ArrayRef; 3] {
         let names = StringArray::from_iter_values(Fault::ALL.map(Fault::name));
         let error = DictionaryArray::<Int32Type>::new(self.error.finish(), Arc::new(names));
-        [self.outputs.take(), Arc::new(self.score.finish()), Arc::new(error)]
+        let mut outputs = Vec::with_capacity(1);
+        KeptText::take(&mut self.outputs, &mut outputs);
+        [outputs.remove(0), Arc::new(self.score.finish()), Arc::new(error)]
     }
 }

@@ -32,6 +32,7 @@ pub static KIND: RunKind = RunKind {
         include_str!("page/assets/arc.js"),
     ],
     style: include_str!("page/assets/arc.css"),
+    tables: || [vec![arc_table::reference()], arc_run::references()].concat(),
     headline: arc_run::headline,
     page: page::data,
     after_tables: command::after_tables,

@@ -4,19 +4,70 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, LargeListArray, ListBuilder, StringBuilder, UInt64Builder};
+use arrow::array::{ArrayRef, LargeListArray, ListBuilder, UInt64Builder};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use swathe::array::{Dtype, Elements};
 use swathe_array::Answer;
 
 use swathe_formats::arrow_elements::{arrow_array, data_type};
-use swathe_formats::described_field::{described, mark_values};
 use swathe_formats::list_column::{ListColumn, ListColumnError};
 use swathe_formats::name_list::NameList;
+use swathe_run::record;
+use swathe_run::store::record::{Cells, Column, Record as _, TableReference, list_builder};
 use swathe_run::store::rows::Rows;
 use swathe_run::store::run_folder::{FolderError, Part};
 use swathe_run::store::table_reader::TableReader;
+
+record! {
+    /// A result without its elements, which are in columns of their types.
+    struct ItemRow / ItemColumns {
+        /// the item's name in the input
+        name: String, value(0), page;
+        /// the type of the result's elements, as NumPy names it
+        dtype: String, value(1), page;
+        /// the result's extents, outermost first
+        shape: Extents, value(2), page;
+        /// the extent that a product sums over; null for other operations
+        inner: Option<u64>, page;
+        /// elements that are NaN where no operand was
+        n_nan: u64, value(3), page;
+    }
+}
+
+/// The extents of an array.
+struct Extents(Vec<u64>);
+
+impl Cells for Extents {
+    type Builder = ListBuilder<UInt64Builder>;
+
+    fn columns(field: Column) -> Vec<Column> {
+        vec![field.of(list_builder::<u64>("extent").0, false)]
+    }
+
+    fn builder() -> ListBuilder<UInt64Builder> {
+        list_builder::<u64>("extent").1
+    }
+
+    fn append(&self, to: &mut ListBuilder<UInt64Builder>) {
+        self.0.append(to);
+    }
+
+    fn take(from: &mut ListBuilder<UInt64Builder>, columns: &mut Vec<ArrayRef>) {
+        <Vec<u64> as Cells>::take(from, columns);
+    }
+}
+
+/// The table's name.
+const TABLE: &str = "items";
+
+/// The table in the reference.
+pub(crate) fn reference() -> TableReference {
+    let about = "a row for each item; results of several element types have a column for each, such as \
+                 `data_float32`, which is null in the rows of other types";
+    let data = data_column(DATA, Dtype::F32, 0, false);
+    TableReference::of_results(TABLE, about, ItemRow::declared().iter().cloned().chain([data]))
+}
 
 /// The column of the elements, or the prefix of several such columns.
 const DATA: &str = "data";
@@ -33,13 +84,9 @@ const SEED_KEY: &str = "xor_seed";
 pub struct ArrayRows {
     names: Arc<NameList>,
     seed: Option<u64>,
-    name: StringBuilder,
-    dtype: StringBuilder,
-    shape: ListBuilder<UInt64Builder>,
+    items: ItemColumns,
     /// For each item, the extent over which its product sums.
     inner_of: Option<InnerExtent>,
-    inner: UInt64Builder,
-    n_nan: UInt64Builder,
     columns: Vec<DataColumn>,
     n_bytes: usize,
     n_nan_in_all: u64,
@@ -76,12 +123,8 @@ impl ArrayRows {
         ArrayRows {
             names,
             seed: None,
-            name: StringBuilder::new(),
-            dtype: StringBuilder::new(),
-            shape: ListBuilder::new(UInt64Builder::new()).with_field(extent()),
+            items: ItemRow::builder(),
             inner_of: None,
-            inner: UInt64Builder::new(),
-            n_nan: UInt64Builder::new(),
             columns,
             n_bytes: 0,
             n_nan_in_all: 0,
@@ -143,8 +186,12 @@ pub(crate) fn result_table(path: &Path) -> Result<Option<ResultTable>, ListColum
     Ok(Some(ResultTable { columns: data, seed }))
 }
 
-fn extent() -> Field {
-    Field::new("extent", DataType::UInt64, false)
+/// The column of the elements of one type, which is the `number`-th of them.
+fn data_column(name: &str, dtype: Dtype, number: usize, is_nullable: bool) -> Column {
+    let place = ItemRow::declared().iter().filter_map(|column| column.value_place).max();
+    Column::new(name, "the result's elements, row-major: numpy.reshape(data, shape)")
+        .of(DataType::LargeList(Arc::new(element(dtype))), is_nullable)
+        .value(place.map_or(0, |place| place + 1) + number)
 }
 
 fn element(dtype: Dtype) -> Field {
@@ -181,14 +228,8 @@ impl DataColumn {
         Arc::new(lists)
     }
 
-    fn field(&self, is_nullable: bool, seed: Option<u64>) -> Field {
-        let dtype = self.values.dtype();
-        let field = described(
-            &self.name,
-            DataType::LargeList(Arc::new(element(dtype))),
-            "the result's elements, row-major: numpy.reshape(data, shape)",
-        )
-        .with_nullable(is_nullable);
+    fn field(&self, number: usize, is_nullable: bool, seed: Option<u64>) -> Field {
+        let field = data_column(&self.name, self.values.dtype(), number, is_nullable).field();
         let mut metadata = field.metadata().clone();
         metadata.extend(seed.map(|seed| (SEED_KEY.to_owned(), seed.to_string())));
         field.with_metadata(metadata)
@@ -199,37 +240,15 @@ impl Rows for ArrayRows {
     type Solution = Answer;
 
     fn table(&self) -> &'static str {
-        "items"
+        TABLE
     }
 
     fn schema(&self) -> SchemaRef {
-        let mut fields = vec![
-            described("name", DataType::Utf8, "the item's name in the input"),
-            described(
-                "dtype",
-                DataType::Utf8,
-                "the type of the result's elements, as NumPy names it",
-            ),
-            described(
-                "shape",
-                DataType::List(Arc::new(extent())),
-                "the result's extents, outermost first",
-            ),
-            described(
-                "inner",
-                DataType::UInt64,
-                "the extent that a product sums over; null for other operations",
-            )
-            .with_nullable(true),
-            described("n_nan", DataType::UInt64, "elements that are NaN where no operand was"),
-        ];
-        let data = self.columns.iter();
-        fields.extend(data.map(|column| column.field(self.columns.len() > 1, self.seed)));
-        // The columns that `values_hash` covers. New columns go to the end of the list, and a
-        // renamed column keeps its place.
-        let mut values = vec!["name", "dtype", "shape", "n_nan"];
-        values.extend(self.columns.iter().map(|column| column.name.as_str()));
-        Arc::new(Schema::new(mark_values(fields, &values)))
+        let items = ItemRow::declared().iter().map(Column::field);
+        let is_nullable = self.columns.len() > 1;
+        let data = self.columns.iter().enumerate();
+        let data = data.map(|(number, column)| column.field(number, is_nullable, self.seed));
+        Arc::new(Schema::new(items.chain(data).collect::<Vec<Field>>()))
     }
 
     fn id(&self, index: usize) -> String {
@@ -237,15 +256,14 @@ impl Rows for ArrayRows {
     }
 
     fn append(&mut self, index: usize, answer: &Answer) -> usize {
-        self.name.append_value(&self.names[index]);
-        self.dtype.append_value(answer.array.dtype().numpy_name());
-        for &extent in answer.array.shape() {
-            self.shape.values().append_value(extent as u64);
-        }
-        self.shape.append(true);
-        let inner = self.inner_of.as_ref().and_then(|extent| extent(index));
-        self.inner.append_option(inner);
-        self.n_nan.append_value(answer.n_nan);
+        let item = ItemRow {
+            name: self.names[index].to_owned(),
+            dtype: answer.array.dtype().numpy_name().to_owned(),
+            shape: Extents(answer.array.shape().iter().map(|&extent| extent as u64).collect()),
+            inner: self.inner_of.as_ref().and_then(|extent| extent(index)),
+            n_nan: answer.n_nan,
+        };
+        item.append(&mut self.items);
         self.n_nan_in_all += answer.n_nan;
         for column in &mut self.columns {
             column.append(answer.array.elements());
@@ -264,13 +282,7 @@ impl Rows for ArrayRows {
 
     fn take(&mut self) -> Vec<ArrayRef> {
         self.n_bytes = 0;
-        let mut columns: Vec<ArrayRef> = vec![
-            Arc::new(self.name.finish()),
-            Arc::new(self.dtype.finish()),
-            Arc::new(self.shape.finish()),
-            Arc::new(self.inner.finish()),
-            Arc::new(self.n_nan.finish()),
-        ];
+        let mut columns = ItemRow::arrays(&mut self.items);
         columns.extend(self.columns.iter_mut().map(DataColumn::take));
         columns
     }

@@ -22,6 +22,7 @@ pub static KIND: RunKind = RunKind {
     title: "Array operations",
     scripts: &[include_str!("page/assets/array.js")],
     style: "",
+    tables: || vec![array_table::reference()],
     page: page::data,
     ..RunKind::plain("array")
 };

@@ -5,6 +5,7 @@ mod command;
 mod demo;
 mod flags;
 pub mod lattice_queries;
+pub mod lattice_row;
 pub mod lattice_table;
 mod page;
 
@@ -17,6 +18,7 @@ pub static KIND: RunKind = RunKind {
     title: "Lattice operations",
     scripts: &[include_str!("page/assets/lattice.js")],
     style: include_str!("page/assets/lattice.css"),
+    tables: lattice_table::reference,
     page: page::data,
     ..RunKind::plain("lattice")
 };

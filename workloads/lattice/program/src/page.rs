@@ -1,14 +1,16 @@
 //! The page section of a lattice run: the answers, and their times by the number of vertices.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, UInt64Type};
 use serde_json::{Value, json};
 
+use crate::lattice_row::{AnalysisRow, LayersRow, MazeRow, Question};
 use swathe_run::page::significant;
 use swathe_run::store::kept_rows::{N_ROWS_MAX, greatest, kept};
+use swathe_run::store::record::Record as _;
 use swathe_run::store::run_folder::FolderError;
 use swathe_run::store::table_reader::{TableReader, number_column, string_column};
 use swathe_run::store::timing_table::Timings;
@@ -33,19 +35,14 @@ pub(crate) fn data(run: &Path) -> Result<Value, FolderError> {
     }))
 }
 
-/// What stands in a row of an answer, as far as a table of its kind has it. Paths and distances
-/// stay in the table: they may be as long as the lattice is large.
-const ANSWERS: [&str; 9] = [
-    "from_vertex",
-    "to_vertex",
-    "found",
-    "length",
-    "connected",
-    "diameter",
-    "n_edges",
-    "eccentricity",
-    "n_unreachable",
-];
+/// The columns of answers that the page shows, of all kinds of tables. Paths and distances stay in the table: they may be
+/// as long as the lattice is large.
+fn answers() -> BTreeSet<&'static str> {
+    let kinds = [AnalysisRow::declared(), MazeRow::declared(), LayersRow::declared()];
+    let n_asked = Question::declared().len();
+    let columns = kinds.into_iter().flat_map(move |columns| &columns[n_asked..]);
+    columns.filter(|column| column.is_on_page).map(|column| column.name.as_str()).collect()
+}
 
 /// What each question took, and the times by the number of vertices in steps of ten. There may be
 /// millions of questions: of each only its time is held.
@@ -84,7 +81,8 @@ fn columns(
     rows: &[usize],
 ) -> Result<BTreeMap<&'static str, Vec<Value>>, FolderError> {
     let mut names = vec!["row", "query_id", "op", "sizes", "n_blocked"];
-    names.extend(ANSWERS);
+    let answers = answers();
+    names.extend(&answers);
     let mut columns: BTreeMap<&'static str, Vec<Value>> = BTreeMap::new();
     let mut push = |name, value: Value| columns.entry(name).or_default().push(value);
     let (mut n_before, mut rows) = (0, rows.iter().peekable());
@@ -106,7 +104,7 @@ fn columns(
             push("n_vertices", json!(significant(n_vertices)));
             push("n_blocked", json!(n_blocked.value(at)));
             push("ms", json!(significant(ms)));
-            for (name, value) in answer(batch, at) {
+            for (name, value) in answer(batch, at, &answers) {
                 push(name, value);
             }
         }
@@ -124,8 +122,12 @@ fn n_vertices(sizes: &str) -> Result<f64, String> {
     product.ok_or_else(|| format!("it has a lattice of {sizes:?}"))
 }
 
-fn answer(batch: &RecordBatch, at: usize) -> Vec<(&'static str, Value)> {
-    let columns = ANSWERS.iter().filter_map(|name| {
+fn answer(
+    batch: &RecordBatch,
+    at: usize,
+    names: &BTreeSet<&'static str>,
+) -> Vec<(&'static str, Value)> {
+    let columns = names.iter().filter_map(|name| {
         let column = batch.column_by_name(name)?;
         let value = if column.is_null(at) {
             Value::Null

@@ -9,7 +9,8 @@ use swathe::{Outcome, Stop, solve_slice};
 use swathe_lattice::{
     Answer, Lattice, LatticeError, LatticeWorkload, Operation, PathAnswer, Query,
 };
-use swathe_python::{interruptible, submodule};
+use swathe_lattice_program::lattice_row::Structure;
+use swathe_python::{figures, interruptible, submodule};
 
 /// Adds `swathe._swathe.lattice`.
 ///
@@ -117,15 +118,7 @@ fn answers<'py>(
 fn described<'py>(py: Python<'py>, answer: &Answer) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     match answer {
-        Answer::Analysis(analysis) => {
-            dict.set_item("n_vertices", analysis.n_vertices)?;
-            dict.set_item("n_edges", analysis.n_edges)?;
-            dict.set_item("connected", analysis.connected)?;
-            dict.set_item("diameter", analysis.diameter)?;
-            dict.set_item("average_degree", analysis.average_degree)?;
-            dict.set_item("clustering_coefficient", analysis.clustering_coefficient)?;
-            dict.set_item("density", analysis.density)?;
-        }
+        Answer::Analysis(analysis) => return figures(py, &Structure::of(analysis)),
         Answer::Path(PathAnswer::Found(path)) => dict.set_item("path", path)?,
         Answer::Path(_) => dict.set_item("path", py.None())?,
         Answer::Layers(layers) => {

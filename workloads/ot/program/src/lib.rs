@@ -32,6 +32,7 @@ pub static KIND: RunKind = RunKind {
     title: "Optimal transport between frames",
     scripts: &[include_str!("page/assets/ot.js")],
     style: "",
+    tables: || [vec![pair_table::reference()], pair_files::references().to_vec()].concat(),
     apart: page::without_mass,
     page: page::data,
     shapes: pair_shapes::pair_shapes,

@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{ArrayRef, Float32Array, Float64Array, RecordBatch, UInt32Array};
-use arrow::datatypes::{DataType, Schema};
+use arrow::datatypes::DataType;
 use swathe::array::Dtype;
 use swathe_ot::{Fields, Geometry, Link, Potentials};
 
 use crate::page::ViewFiles;
 use swathe_formats::atomic_file::temporary_target;
-use swathe_formats::described_field::described;
 use swathe_formats::npz::{Compression, NpzError, NpzWriter};
+use swathe_run::record;
+use swathe_run::store::record::{self, Cells as _, Column, Record as _, TableReference};
 use swathe_run::store::run_folder::{Checksum, FolderError, RowFile, TableFile, make_own_folder};
 
 /// How maps are written.
@@ -186,27 +187,11 @@ impl PairFiles {
         let relative = format!("{COUPLING_FOLDER}/{}.parquet", file_stem(id));
         let path = self.folder.join(&relative);
         let write = || {
-            let place = |name: &str, unit: &str| described(name, DataType::UInt32, unit);
-            let schema = Arc::new(Schema::new(vec![
-                place("src_y", "px, row of the source pixel"),
-                place("src_x", "px, column of the source pixel"),
-                place("tgt_y", "px, row of the target pixel"),
-                place("tgt_x", "px, column of the target pixel"),
-                described("mass", DataType::Float64, "problem mass on the way"),
-            ]));
-            let mut file = TableFile::create(&path, Arc::clone(&schema))?;
+            let mut file = TableFile::create(&path, LinkRow::schema())?;
             for some in links.chunks(1 << 14) {
-                let column = |place: fn(&Link) -> u32| -> ArrayRef {
-                    Arc::new(UInt32Array::from_iter_values(some.iter().map(place)))
-                };
-                let columns: Vec<ArrayRef> = vec![
-                    column(|link| link.src_y_px),
-                    column(|link| link.src_x_px),
-                    column(|link| link.tgt_y_px),
-                    column(|link| link.tgt_x_px),
-                    Arc::new(Float64Array::from_iter_values(some.iter().map(|link| link.mass))),
-                ];
-                let batch = RecordBatch::try_new(Arc::clone(&schema), columns);
+                let mut columns = LinkRow::builder();
+                some.iter().for_each(|link| LinkRow::of(link).append(&mut columns));
+                let batch = RecordBatch::try_new(LinkRow::schema(), LinkRow::arrays(&mut columns));
                 file.write(&batch.map_err(io::Error::other)?)?;
             }
             file.commit()
@@ -275,31 +260,11 @@ impl PairFiles {
         geometry: &Geometry,
         maps: &PairMaps,
     ) -> io::Result<Checksum> {
-        let number = if self.is_double { DataType::Float64 } else { DataType::Float32 };
-        let map = |name: &str, unit: &str| described(name, number.clone(), unit);
-        let mut schema = vec![
-            described("y", DataType::UInt32, "px, row in the frame"),
-            described("x", DataType::UInt32, "px, column in the frame"),
-            map("velocity_y", "px per step; NaN off the source"),
-            map("velocity_x", "px per step; NaN off the source"),
-            map("velocity_raw_y", "px per step, with the pull of entropy; NaN off the source"),
-            map("velocity_raw_x", "px per step, with the pull of entropy; NaN off the source"),
-            map("created", "problem mass per px; NaN off the target"),
-            map("destroyed", "problem mass per px; NaN off the source"),
-            map("cost_map", "scaled units squared, of the mass that leaves; NaN off the source"),
-            map(
-                "target_cost_map",
-                "scaled units squared, of the mass that arrives; NaN off the target",
-            ),
-        ];
-        if maps.potentials.is_some() {
-            let potential = |name: &str, unit: &str| described(name, DataType::Float64, unit);
-            schema.push(potential("f", "scaled units squared; NaN off the source"));
-            schema.push(potential("g", "scaled units squared; NaN off the target"));
-        }
+        let columns = map_columns(self.is_double, maps.potentials.is_some());
         let width = maps.um_per_px.iter();
         let width = width.map(|um_per_px| ("um_per_px".to_owned(), um_per_px.to_string()));
-        let schema = Arc::new(Schema::new(schema).with_metadata(width.collect()));
+        let schema = record::schema(&columns).as_ref().clone();
+        let schema = Arc::new(schema.with_metadata(width.collect()));
         let mut file = TableFile::create(path, Arc::clone(&schema))?;
         let w_px = geometry.live.map_or(1, |live| live.shape.w_px);
         let (y0, x0) = geometry.live.map_or((0, 0), |live| (live.y0_px, live.x0_px));
@@ -346,6 +311,67 @@ impl PairFiles {
         }
         file.commit()
     }
+}
+
+record! {
+    /// A listed entry of a plan.
+    struct LinkRow / LinkColumns: of(link: &Link) {
+        /// px, row of the source pixel
+        src_y: u32 = link.src_y_px;
+        /// px, column of the source pixel
+        src_x: u32 = link.src_x_px;
+        /// px, row of the target pixel
+        tgt_y: u32 = link.tgt_y_px;
+        /// px, column of the target pixel
+        tgt_x: u32 = link.tgt_x_px;
+        /// problem mass on the way
+        mass: f64 = link.mass;
+    }
+}
+
+/// The columns of maps in Parquet.
+fn map_columns(is_double: bool, has_potentials: bool) -> Vec<Column> {
+    let number = if is_double { DataType::Float64 } else { DataType::Float32 };
+    let place = |name: &str, meaning| Column::new(name, meaning).of(DataType::UInt32, false);
+    let map = |name: &str, meaning| Column::new(name, meaning).of(number.clone(), false);
+    let mut columns = vec![
+        place("y", "px, row in the frame"),
+        place("x", "px, column in the frame"),
+        map("velocity_y", "px per step; NaN off the source"),
+        map("velocity_x", "px per step; NaN off the source"),
+        map("velocity_raw_y", "px per step, with the pull of entropy; NaN off the source"),
+        map("velocity_raw_x", "px per step, with the pull of entropy; NaN off the source"),
+        map("created", "problem mass per px; NaN off the target"),
+        map("destroyed", "problem mass per px; NaN off the source"),
+        map("cost_map", "scaled units squared, of the mass that leaves; NaN off the source"),
+        map(
+            "target_cost_map",
+            "scaled units squared, of the mass that arrives; NaN off the target",
+        ),
+    ];
+    if has_potentials {
+        let potential =
+            |name: &str, meaning| Column::new(name, meaning).of(DataType::Float64, false);
+        columns.push(potential("f", "scaled units squared; NaN off the source"));
+        columns.push(potential("g", "scaled units squared; NaN off the target"));
+    }
+    columns
+}
+
+/// The tables beside the results, in the reference.
+pub(crate) fn references() -> [TableReference; 2] {
+    [
+        TableReference {
+            name: "fields/<pair_id>",
+            about: "`--fields parquet`: a row for each pixel with mass in one of the frames; in double precision with `--precision f64`; `f` and `g` with `--potentials`",
+            columns: map_columns(false, true),
+        },
+        TableReference {
+            name: "coupling/<pair_id>",
+            about: "`--coupling`: a row for each listed entry of the plan",
+            columns: LinkRow::declared().to_vec(),
+        },
+    ]
 }
 
 /// Writes the rows of a frame, with the map in its live box and NaN elsewhere.

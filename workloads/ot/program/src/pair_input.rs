@@ -17,7 +17,9 @@ mod table;
 pub use carried::CarriedColumn;
 pub use choices::InputChoices;
 pub use error::PairInputError;
+use labels::label_column;
 pub use natural::natural_order;
+use steps::steps_column;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -26,7 +28,7 @@ use std::sync::Arc;
 use arrow::array::{StringArray, UInt64Array};
 use arrow::compute::take;
 use arrow::datatypes::DataType;
-use swathe_formats::described_field::{PATH_UNIT, measured};
+use swathe_run::store::record::{Column, PATH_UNIT};
 
 use crate::frame::{Format, FrameFiles, FrameRef};
 use crate::text_table::TextTable;
@@ -178,15 +180,14 @@ impl Collector {
         files: FrameFiles,
     ) -> PairInput {
         let names: Vec<String> = self.frames.iter().map(|frame| frame.name_in(folder)).collect();
-        let column = |name: &str, description: &str, of: fn(&NamedPair) -> usize| {
+        let carry = |column: Column, of: fn(&NamedPair) -> usize| {
             let values = self.pairs.iter().map(|pair| &names[of(pair)]);
-            CarriedColumn {
-                field: measured(name, DataType::Utf8, description, PATH_UNIT),
-                values: Arc::new(StringArray::from_iter_values(values)),
-            }
+            let values = Arc::new(StringArray::from_iter_values(values));
+            CarriedColumn { field: column.field(), values }
         };
-        let source = column("src", "the frame that mass comes from", |pair| pair.source);
-        let target = column("tgt", "the frame that mass goes to", |pair| pair.target);
+        let [source, target] = frame_columns();
+        let (source, target) =
+            (carry(source, |pair| pair.source), carry(target, |pair| pair.target));
         carried.splice(0..0, [source, target]);
         PairInput {
             pairs: self.pairs,
@@ -197,4 +198,17 @@ impl Collector {
             notes: Vec::new(),
         }
     }
+}
+
+/// The columns with the paths of frames.
+fn frame_columns() -> [Column; 2] {
+    let column =
+        |name: &str, meaning| Column::new(name, meaning).unit(PATH_UNIT).of(DataType::Utf8, false);
+    [column("src", "the frame that mass comes from"), column("tgt", "the frame that mass goes to")]
+}
+
+/// The columns that an input brings beyond its own, for the reference.
+pub(crate) fn input_columns() -> Vec<Column> {
+    let [source, target] = frame_columns();
+    vec![source, target, label_column(), steps_column()]
 }

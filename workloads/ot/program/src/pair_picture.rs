@@ -10,6 +10,7 @@ mod overlay;
 mod quiver;
 mod scale;
 
+use crate::pair_table::PairRow;
 use swathe_ot::{Fields, Frame, Solution, Status};
 
 use figure::{figure, percent};
@@ -91,6 +92,25 @@ impl From<&Solution> for PairFigures {
             mass_created: solution.mass_created,
             mass_destroyed: solution.mass_destroyed,
         }
+    }
+}
+
+/// A row of a run's table; a figure that it does not have is NaN. A status that is not known is an error.
+impl TryFrom<&PairRow> for PairFigures {
+    type Error = String;
+
+    fn try_from(row: &PairRow) -> Result<PairFigures, String> {
+        let word = row.status.as_deref().unwrap_or_default();
+        let status = Status::ALL.into_iter().find(|status| status.name() == word);
+        let known = |figure: Option<f64>| figure.unwrap_or(f64::NAN);
+        Ok(PairFigures {
+            status: status.ok_or_else(|| format!("the status {word:?} is not known"))?,
+            residual: known(row.residual),
+            cost_px2: known(row.cost_px2),
+            mass_transported: known(row.mass_transported),
+            mass_created: known(row.mass_created),
+            mass_destroyed: known(row.mass_destroyed),
+        })
     }
 }
 

@@ -1,29 +1,15 @@
-//! The record of a pair in a finished run: its row of `pairs.parquet` and its maps.
+//! A pair of a finished run: its row of `pairs.parquet` and its maps.
 
 use std::path::{Path, PathBuf};
 
-use arrow::array::{Array, RecordBatch};
-use arrow::datatypes::Float64Type;
-use swathe_ot::{Fields, Shape, Status};
+use arrow::array::RecordBatch;
+use swathe_ot::{Fields, Shape};
 
-use crate::pair_picture::PairFigures;
+use crate::pair_table::PairRow;
 use swathe_formats::npz::{Npz, NpzError};
-use swathe_run::store::table_reader::{TableReader, number_column, string_column};
-
-/// A pair's row of the table.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PairRecord {
-    /// Its figures.
-    pub figures: PairFigures,
-    /// Entropic blur ε that was used.
-    pub epsilon: f64,
-    /// Price ρ of creating and destroying mass that was used.
-    pub relaxation: f64,
-    /// Why its motion is in doubt; runs of earlier versions do not say it.
-    pub motion_doubt: Option<String>,
-    /// The file of its maps, relative to the run folder; `None` if they were not kept.
-    pub fields_path: Option<String>,
-}
+use swathe_run::store::record::{ReadCells as _, Record as _};
+use swathe_run::store::run_folder::FolderError;
+use swathe_run::store::table_reader::{TableReader, string_column};
 
 /// Why a pair's record cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -76,46 +62,45 @@ pub enum PairRecordError {
     },
 }
 
-impl PairRecord {
-    /// Finds a pair by its name in the folder of a finished run.
-    ///
-    /// # Errors
-    /// If the run has no such pair, the pair failed, or a table cannot be read.
-    pub fn find(run: &Path, id: &str) -> Result<PairRecord, PairRecordError> {
-        let path = run.join("pairs.parquet");
-        let mut found = None;
-        let mut near = Near::new(id);
-        for_batches(&path, &COLUMNS, |batch| {
-            let ids = string_column(batch, "pair_id")?;
+/// Finds the row of a pair by its name in the folder of a finished run.
+///
+/// # Errors
+/// If the run has no such pair, the pair failed, or a table cannot be read.
+pub fn find_pair(run: &Path, id: &str) -> Result<PairRow, PairRecordError> {
+    let path = run.join("pairs.parquet");
+    let (mut n_before, mut place) = (0, None);
+    let mut near = Near::new(id);
+    for_batches(&path, &["pair_id"], |batch| {
+        let ids = string_column(batch, "pair_id")?;
+        for at in 0..batch.num_rows() {
+            if ids.value(at) == id {
+                place = Some(n_before + at);
+            }
+            near.offer(ids.value(at));
+        }
+        n_before += batch.num_rows();
+        Ok(())
+    })?;
+    if let Some(place) = place {
+        return row_at(&path, place);
+    }
+    let failures = run.join("failures.parquet");
+    let mut message = None;
+    if failures.exists() {
+        for_batches(&failures, &["id", "message"], |batch| {
+            let ids = string_column(batch, "id")?;
             for at in 0..batch.num_rows() {
                 if ids.value(at) == id {
-                    found = Some(record(batch, at)?);
+                    message = Some(string_column(batch, "message")?.value(at).to_owned());
                 }
-                near.offer(ids.value(at));
             }
             Ok(())
         })?;
-        if let Some(found) = found {
-            return Ok(found);
-        }
-        let failures = run.join("failures.parquet");
-        let mut message = None;
-        if failures.exists() {
-            for_batches(&failures, &["id", "message"], |batch| {
-                let ids = string_column(batch, "id")?;
-                for at in 0..batch.num_rows() {
-                    if ids.value(at) == id {
-                        message = Some(string_column(batch, "message")?.value(at).to_owned());
-                    }
-                }
-                Ok(())
-            })?;
-        }
-        Err(match message {
-            Some(message) => PairRecordError::Failed { id: id.to_owned(), message },
-            None => PairRecordError::Unknown { id: id.to_owned(), nearest: near.names() },
-        })
     }
+    Err(match message {
+        Some(message) => PairRecordError::Failed { id: id.to_owned(), message },
+        None => PairRecordError::Unknown { id: id.to_owned(), nearest: near.names() },
+    })
 }
 
 /// Reads the maps of a pair from the `.npz` file that a run wrote.
@@ -150,55 +135,21 @@ pub fn read_maps(path: &Path, shape: Shape) -> Result<Fields, PairRecordError> {
     })
 }
 
-const COLUMNS: [&str; 11] = [
-    "pair_id",
-    "status",
-    "residual",
-    "cost_px2",
-    "mass_transported",
-    "mass_created",
-    "mass_destroyed",
-    "epsilon",
-    "relaxation",
-    "motion_doubt",
-    "fields_path",
-];
-
-fn record(batch: &RecordBatch, at: usize) -> Result<PairRecord, String> {
-    let number = |name: &str| -> Result<f64, String> {
-        let numbers = number_column::<Float64Type>(batch, name)?;
-        Ok(if numbers.is_null(at) { f64::NAN } else { numbers.value(at) })
-    };
-    let statuses = string_column(batch, "status")?;
-    let word = statuses.value(at);
-    let all = [
-        Status::Converged,
-        Status::MaxIterations,
-        Status::EmptySource,
-        Status::EmptyTarget,
-        Status::BothEmpty,
-    ];
-    let status = all.into_iter().find(|status| status.name() == word);
-    let text = |name: &str| -> Result<Option<String>, String> {
-        if batch.column_by_name(name).is_none() {
-            return Ok(None);
-        }
-        let texts = string_column(batch, name)?;
-        Ok((!texts.is_null(at)).then(|| texts.value(at).to_owned()))
-    };
-    Ok(PairRecord {
-        figures: PairFigures {
-            status: status.ok_or_else(|| format!("the status {word:?} is not known"))?,
-            residual: number("residual")?,
-            cost_px2: number("cost_px2")?,
-            mass_transported: number("mass_transported")?,
-            mass_created: number("mass_created")?,
-            mass_destroyed: number("mass_destroyed")?,
-        },
-        epsilon: number("epsilon")?,
-        relaxation: number("relaxation")?,
-        motion_doubt: text("motion_doubt")?,
-        fields_path: text("fields_path")?,
+/// The row at this place of the table.
+fn row_at(path: &Path, place: usize) -> Result<PairRow, PairRecordError> {
+    let names: Vec<&str> = PairRow::declared().iter().map(|column| column.name.as_str()).collect();
+    let mut rows = Vec::new();
+    let table = TableReader::open(path).map(|table| table.columns(&names).slice(place, 1));
+    let done = table.and_then(|table| {
+        table.for_each(|batch| {
+            rows.extend(PairRow::read(batch, &mut PairRow::declared().iter())?);
+            Ok(())
+        })
+    });
+    done.map_err(unreadable(path))?;
+    rows.pop().ok_or_else(|| PairRecordError::Table {
+        path: path.to_owned(),
+        reason: format!("it has no row {place}"),
     })
 }
 
@@ -210,7 +161,11 @@ fn for_batches(
 ) -> Result<(), PairRecordError> {
     let table = TableReader::open(path).map(|table| table.columns(names));
     let done = table.and_then(|table| table.for_each(take));
-    done.map_err(|error| PairRecordError::Table { path: path.to_owned(), reason: error.reason() })
+    done.map_err(unreadable(path))
+}
+
+fn unreadable(path: &Path) -> impl Fn(FolderError) -> PairRecordError {
+    move |error| PairRecordError::Table { path: path.to_owned(), reason: error.reason() }
 }
 
 /// The names most similar to a word.
@@ -289,7 +244,7 @@ mod tests {
     fn a_file_that_is_no_table_is_told() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("pairs.parquet"), b"PAR1 nothing PAR1").unwrap();
-        let error = PairRecord::find(folder.path(), "x").unwrap_err();
+        let error = find_pair(folder.path(), "x").unwrap_err();
         assert!(matches!(error, PairRecordError::Table { .. }), "{error}");
     }
 }

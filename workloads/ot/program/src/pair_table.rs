@@ -1,25 +1,24 @@
 //! The table of transport results: `pairs.parquet`.
 
-mod columns;
+mod number_group;
+mod pair_row;
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, Float64Builder, StringBuilder, UInt32Builder, UInt64Array, UInt64Builder,
-};
+use arrow::array::{ArrayRef, StringBuilder, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use swathe_ot::{Reference, Settings};
 
 use crate::frame_cache::FrameCache;
 use crate::pair_files::PairFiles;
-use crate::pair_input::{CarriedColumn, NamedPair};
+use crate::pair_input::{CarriedColumn, NamedPair, input_columns};
 use crate::pair_survey::{KnownOutlines, PairSurvey};
 use crate::pair_workload::PairAnswer;
 use crate::run_warnings::{RunWarnings, SolvedPair};
 use crate::spelling::Spelling;
-pub use columns::is_result_column;
-use columns::{Column, Value, columns};
-use swathe_formats::described_field::{described, mark_values, measured};
+use pair_row::PairBuilders;
+pub use pair_row::{PairRow, is_result_column};
+use swathe_run::store::record::{Cells as _, Column, Record as _, TableReference};
 use swathe_run::store::row_numbers::RowNumbers;
 use swathe_run::store::rows::Rows;
 use swathe_run::store::run_folder::{FolderError, RowFile, write_file};
@@ -31,8 +30,7 @@ pub struct PairRows {
     settings: Settings,
     files: PairFiles,
     memory: Option<OutlineStore>,
-    columns: Vec<Column>,
-    builders: Vec<Builder>,
+    columns: PairBuilders,
     ids: StringBuilder,
     /// The pairs of the rows that are not committed yet.
     indices: Vec<u64>,
@@ -54,13 +52,6 @@ pub struct OutlineStore {
     pub folder: std::path::PathBuf,
 }
 
-enum Builder {
-    Text(StringBuilder),
-    Count(UInt64Builder),
-    Pixels(UInt32Builder),
-    Number(Float64Builder),
-}
-
 impl PairRows {
     /// Rows for these pairs, solved by these settings.
     pub fn new(
@@ -70,8 +61,6 @@ impl PairRows {
         files: PairFiles,
         memory: Option<OutlineStore>,
     ) -> PairRows {
-        let columns = columns();
-        let builders = columns.iter().map(|column| column.value.builder()).collect();
         PairRows {
             pairs,
             carried,
@@ -79,8 +68,7 @@ impl PairRows {
             settings,
             files,
             memory,
-            columns,
-            builders,
+            columns: PairRow::builder(),
             ids: StringBuilder::new(),
             indices: Vec::new(),
             row_files: Vec::new(),
@@ -96,67 +84,33 @@ impl PairRows {
     }
 }
 
-impl Value {
-    fn builder(&self) -> Builder {
-        match self {
-            Value::Text(_) => Builder::Text(StringBuilder::new()),
-            Value::Count(_) => Builder::Count(UInt64Builder::new()),
-            Value::Pixels(_) => Builder::Pixels(UInt32Builder::new()),
-            Value::Number(_) => Builder::Number(Float64Builder::new()),
-        }
-    }
-
-    fn data_type(&self) -> DataType {
-        match self {
-            Value::Text(_) => DataType::Utf8,
-            Value::Count(_) => DataType::UInt64,
-            Value::Pixels(_) => DataType::UInt32,
-            Value::Number(_) => DataType::Float64,
-        }
-    }
+fn id_column() -> Column {
+    Column::new("pair_id", "the pair's name in the input").of(DataType::Utf8, false)
 }
 
-/// The columns that `values_hash` covers. New columns go to the end of the list, and a renamed
-/// column keeps its place.
-const VALUES: &[&str] = &[
-    "status",
-    "iterations",
-    "residual",
-    "cost",
-    "cost_px2",
-    "objective",
-    "mass_src",
-    "mass_tgt",
-    "mass_transported",
-    "mass_created",
-    "mass_destroyed",
-    "mass_created_clamped",
-    "mass_destroyed_clamped",
-    "displacement_mean_px",
-    "displacement_std_px",
-    "displacement_p50_px",
-    "displacement_p90_px",
-    "displacement_p95_px",
-    "displacement_max_px",
-];
+/// The table in the reference.
+pub(crate) fn reference() -> TableReference {
+    let about = "a row for each pair with an answer. Further columns of the input stand after `tgt`, \
+                 `label` is there with `--label all`, `steps` for series whose frames say it";
+    let columns = std::iter::once(id_column()).chain(input_columns());
+    TableReference::of_results(TABLE, about, columns.chain(PairRow::declared().iter().cloned()))
+}
+
+/// The table's name.
+const TABLE: &str = "pairs";
 
 impl Rows for PairRows {
     type Solution = PairAnswer;
 
     fn table(&self) -> &'static str {
-        "pairs"
+        TABLE
     }
 
     fn schema(&self) -> SchemaRef {
-        let id = described("pair_id", DataType::Utf8, "the pair's name in the input");
         let carried = self.carried.iter().map(|column| column.field.clone());
-        let results = self.columns.iter().map(|column| {
-            let data_type = column.value.data_type();
-            measured(&column.name, data_type, &column.description, column.unit)
-                .with_nullable(column.is_nullable)
-        });
-        let fields: Vec<Field> = std::iter::once(id).chain(carried).chain(results).collect();
-        Arc::new(Schema::new(mark_values(fields, VALUES)))
+        let results = PairRow::declared().iter().map(Column::field);
+        let id = std::iter::once(id_column().field());
+        Arc::new(Schema::new(id.chain(carried).chain(results).collect::<Vec<Field>>()))
     }
 
     fn id(&self, index: usize) -> String {
@@ -194,19 +148,7 @@ impl Rows for PairRows {
         let id = &self.pairs[index].id;
         self.ids.append_value(id);
         self.indices.push(index as u64);
-        for (column, builder) in self.columns.iter().zip(&mut self.builders) {
-            match (&column.value, builder) {
-                (Value::Text(value), Builder::Text(out)) => {
-                    out.append_option(value(answer, &self.settings));
-                }
-                (Value::Count(value), Builder::Count(out)) => out.append_value(value(answer)),
-                (Value::Pixels(value), Builder::Pixels(out)) => out.append_value(value(answer)),
-                (Value::Number(value), Builder::Number(out)) => {
-                    out.append_option(value(answer, &self.settings).filter(|v| !v.is_nan()));
-                }
-                _ => unreachable!("a column's builder is made by its value"),
-            }
-        }
+        PairRow::of(answer, &self.settings, answer.um_per_px).append(&mut self.columns);
         self.warnings.add(&SolvedPair {
             row: index,
             name: format_args!("{id}"),
@@ -221,7 +163,7 @@ impl Rows for PairRows {
             self.n_bytes += 2 * file.path.len() + size_of::<RowFile>() + file.seal.blake3.len();
             self.row_files.push(file.clone());
         }
-        self.n_bytes += id.len() + 16 * self.columns.len();
+        self.n_bytes += id.len() + 16 * PairRow::declared().len();
         1
     }
 
@@ -265,18 +207,9 @@ impl Rows for PairRows {
             arrow::compute::take(&column.values, &indices, None)
                 .expect("a carried column has a value for each pair")
         });
-        let carried: Vec<ArrayRef> = carried.collect();
-        let results = self.builders.iter_mut().map(|builder| -> ArrayRef {
-            match builder {
-                Builder::Text(out) => Arc::new(out.finish()),
-                Builder::Count(out) => Arc::new(out.finish()),
-                Builder::Pixels(out) => Arc::new(out.finish()),
-                Builder::Number(out) => Arc::new(out.finish()),
-            }
-        });
-        let results: Vec<ArrayRef> = results.collect();
-        debug_assert!(results.iter().all(|column| column.len() == indices.len()));
-        std::iter::once(id).chain(carried).chain(results).collect()
+        let mut columns: Vec<ArrayRef> = std::iter::once(id).chain(carried).collect();
+        PairRow::take(&mut self.columns, &mut columns);
+        columns
     }
 }
 

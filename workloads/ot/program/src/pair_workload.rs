@@ -233,46 +233,54 @@ impl Finish for PairRun {
         &self,
         row: usize,
         pair: &Pair,
-        mut solution: Solution,
+        solution: Solution,
         _: &Stop,
     ) -> Result<PairAnswer, PairFailure> {
-        let named = &self.pairs[row];
-        let summary = swathe::timed("summarise", || summarise(&solution));
+        let mut answer = PairAnswer::of(solution, pair);
         if has_view(row as u64, self.pairs.len() as u64) {
             swathe::timed("view for the page", || {
-                self.view(row, pair, &solution, summary.as_ref());
+                self.view(row, pair, &answer.solution, answer.summary.as_ref());
             });
         }
+        let id = &self.pairs[row].id;
+        [answer.fields, answer.coupling] = self.write(id, pair, &mut answer.solution)?;
+        answer.solution.fields = None;
+        answer.solution.potentials = None;
+        answer.solution.residuals = Residuals::default();
+        Ok(answer)
+    }
+}
+
+impl PairAnswer {
+    /// What is computed from the maps of a solution, which still has them.
+    pub fn of(solution: Solution, pair: &Pair) -> PairAnswer {
+        let source = &pair.source;
+        let summary = swathe::timed("summarise", || summarise(&solution));
         let (fit, blurring, velocity_mean_yx_px) = swathe::timed("fit motion", || {
             (
-                affine_fit(&solution, &pair.source),
-                blurring(&solution, &pair.source),
-                mean_velocity_yx_px(&solution, &pair.source),
+                affine_fit(&solution, source),
+                blurring(&solution, source),
+                mean_velocity_yx_px(&solution, source),
             )
         });
         let doubt = swathe::timed("doubt motion", || motion_doubt(&solution, pair));
-        let live_share = live_share(&pair.source, &solution);
-        let [fields, coupling] = self.write(&named.id, pair, &mut solution)?;
-        solution.fields = None;
-        solution.potentials = None;
-        solution.residuals = Residuals::default();
-        Ok(PairAnswer {
-            solution,
+        PairAnswer {
             summary,
             fit,
             blurring,
             velocity_mean_yx_px,
             doubt,
-            live_share,
-            um_per_px: pair.source.um_per_px,
-            fields,
-            coupling,
-        })
+            live_share: live_share(source, &solution),
+            um_per_px: source.um_per_px,
+            fields: None,
+            coupling: None,
+            solution,
+        }
     }
 }
 
 /// The share of a frame's pixels that have mass.
-pub fn live_share(source: &Frame, solution: &Solution) -> f64 {
+fn live_share(source: &Frame, solution: &Solution) -> f64 {
     let n_live = source.density.iter().filter(|v| **v > 0.0).count();
     n_live as f64 / solution.geometry.frame.n_px() as f64
 }

@@ -128,15 +128,7 @@ pub(crate) fn check<'py>(
     });
     let checked = checked.map_err(|error| PyValueError::new_err(error.to_string()))?;
     let told = PyDict::new(py);
-    for (name, value) in [
-        ("residual_src", checked.residual_src),
-        ("residual_tgt", checked.residual_tgt),
-        ("cost", checked.cost),
-        ("mass_transported", checked.mass_transported),
-        ("objective", checked.objective),
-        ("dual_objective", checked.dual_objective),
-        ("gap", checked.gap),
-    ] {
+    for (name, value) in checked.figures() {
         told.set_item(name, value)?;
     }
     Ok(told)

@@ -8,11 +8,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use swathe::{Cpu, Delivery, Finish, Outcome, Size, Source, Stop};
-use swathe_ot::{
-    Blurring, Failure, Geometry, MotionDoubt, Pair, Scratch, Settings, Solution, Summary,
-    Transport, placed_size,
-};
-use swathe_ot_program::pair_workload::live_share;
+use swathe_ot::{Failure, Geometry, Pair, Scratch, Settings, Solution, Transport, placed_size};
+use swathe_ot_program::pair_workload::PairAnswer;
 use swathe_ot_program::run_warnings::SolvedPair;
 use swathe_python::{Interrupt, Progress, engine_settings};
 
@@ -29,15 +26,6 @@ type FailedPair = (usize, String, String);
 
 /// A solution or `None` for each pair, the failures, and the report as JSON.
 type Answered = (Vec<Option<RawSolution>>, Vec<FailedPair>, Option<String>);
-
-/// A solution and what was computed from its maps before they were dropped.
-pub(crate) struct Finished {
-    pub(crate) solution: Solution,
-    pub(crate) summary: Option<Summary>,
-    pub(crate) doubt: Option<MotionDoubt>,
-    blurring: Option<Blurring>,
-    live_share: f64,
-}
 
 /// Solves pairs and returns, in their order, a solution or `None` for each, the failures, and the
 /// report as JSON (`None` where the pairs were solved one by one).
@@ -174,9 +162,8 @@ impl Job {
                     let settings = &*self.settings;
                     let pair = view.cut(geometry).map_err(failed)?;
                     let solution = swathe_ot::solve_with(&pair, settings, &mut scratch, &stop);
-                    let finished =
-                        finished(solution.map_err(failed)?, &pair, settings, self.keeps_fields);
-                    Ok(self.raw(number, finished, view))
+                    let answer = answer(solution.map_err(failed)?, &pair, self.keeps_fields);
+                    Ok(self.raw(number, answer, view))
                 }),
             };
             if interrupt.borrow_mut().is_due() {
@@ -230,8 +217,8 @@ impl Job {
         let report = swathe::run_finishing(&finish, &source, engine, &mut |delivery| {
             if let Delivery::Done(done) = delivery {
                 let outcome = match done.outcome {
-                    Outcome::Solved(finished) => match &self.views[done.index] {
-                        Ok(view) => Ok(self.raw(done.index, finished, view)),
+                    Outcome::Solved(answer) => match &self.views[done.index] {
+                        Ok(view) => Ok(self.raw(done.index, answer, view)),
                         Err(message) => Err(("failed".to_owned(), message.clone())),
                     },
                     other => {
@@ -292,18 +279,18 @@ impl Job {
         )
     }
 
-    fn raw(&self, number: usize, finished: Finished, view: &Arc<PairView>) -> RawSolution {
+    fn raw(&self, number: usize, answer: PairAnswer, view: &Arc<PairView>) -> RawSolution {
         let row = self.first + number;
         self.notes.get().add(&SolvedPair {
             row,
             name: format_args!("{row}"),
-            doubt: finished.doubt,
-            solution: &finished.solution,
-            summary: finished.summary.as_ref(),
-            blurring: finished.blurring.as_ref(),
-            live_share: finished.live_share,
+            doubt: answer.doubt,
+            solution: &answer.solution,
+            summary: answer.summary.as_ref(),
+            blurring: answer.blurring.as_ref(),
+            live_share: answer.live_share,
         });
-        RawSolution::new(finished, Arc::clone(view), Arc::clone(&self.settings))
+        RawSolution::new(answer, Arc::clone(view), Arc::clone(&self.settings))
     }
 }
 
@@ -313,22 +300,12 @@ fn not_a_pair() -> Failure {
 }
 
 /// Sums the maps up, and drops them unless they are wanted.
-fn finished(
-    mut solution: Solution,
-    pair: &Pair,
-    settings: &Settings,
-    keeps_fields: bool,
-) -> Finished {
-    let summary = swathe_ot::summarise(&solution);
-    // Only a warning about the plan's own displacement is made of it.
-    let blurring =
-        settings.raw_velocity.then(|| swathe_ot::blurring(&solution, &pair.source)).flatten();
-    let doubt = swathe_ot::motion_doubt(&solution, pair);
+fn answer(solution: Solution, pair: &Pair, keeps_fields: bool) -> PairAnswer {
+    let mut answer = PairAnswer::of(solution, pair);
     if !keeps_fields {
-        solution.fields = None;
+        answer.solution.fields = None;
     }
-    let live_share = live_share(&pair.source, &solution);
-    Finished { summary, doubt, blurring, live_share, solution }
+    answer
 }
 
 struct Finishing {
@@ -338,7 +315,7 @@ struct Finishing {
 
 impl Finish for Finishing {
     type Workload = Transport;
-    type Finished = Finished;
+    type Finished = PairAnswer;
     type Failure = Failure;
 
     fn workload(&self) -> &Transport {
@@ -351,8 +328,7 @@ impl Finish for Finishing {
         pair: &Pair,
         solution: Solution,
         _: &Stop,
-    ) -> Result<Finished, Failure> {
-        let settings = &self.transport.settings;
-        Ok(finished(solution, pair, settings, self.keeps_fields))
+    ) -> Result<PairAnswer, Failure> {
+        Ok(answer(solution, pair, self.keeps_fields))
     }
 }

@@ -7,37 +7,32 @@ use numpy::{PyArray1, PyArray2, PyArray3, ToPyArray};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use swathe_ot::{
-    Coupling, Fields, MotionDoubt, Scratch, Settings, Solution, Spread, Summary, lift,
-    lift_potentials,
-};
-use swathe_python::Interrupt;
+use swathe_ot::{Coupling, Fields, Scratch, Settings, lift, lift_potentials};
+use swathe_ot_program::pair_table::PairRow;
+use swathe_ot_program::pair_workload::PairAnswer;
+use swathe_python::{Interrupt, figures};
 
 use crate::frame_view::PairView;
-use crate::run::Finished;
 
 /// The solution of a pair, and the pair itself for what is computed on request.
 #[pyclass(frozen, module = "swathe._swathe.ot")]
 pub(crate) struct RawSolution {
-    solution: Solution,
-    summary: Option<Summary>,
-    doubt: Option<MotionDoubt>,
+    answer: PairAnswer,
     view: Arc<PairView>,
     settings: Arc<Settings>,
 }
 
 impl RawSolution {
     pub(crate) fn new(
-        finished: Finished,
+        answer: PairAnswer,
         view: Arc<PairView>,
         settings: Arc<Settings>,
     ) -> RawSolution {
-        let Finished { solution, summary, doubt, .. } = finished;
-        RawSolution { solution, summary, doubt, view, settings }
+        RawSolution { answer, view, settings }
     }
 
     fn frame_shape(&self) -> (usize, usize) {
-        let shape = self.solution.geometry.frame;
+        let shape = self.answer.solution.geometry.frame;
         (shape.h_px, shape.w_px)
     }
 }
@@ -62,55 +57,26 @@ type Links<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'
 
 #[pymethods]
 impl RawSolution {
-    /// All figures by name.
-    fn figures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let figures = PyDict::new(py);
-        let solution = &self.solution;
-        figures.set_item("status", solution.status.name())?;
-        figures.set_item("iterations", solution.iterations)?;
+    /// All figures by name: those of the table of a run that one solution has, and two more.
+    fn figures<'py>(
+        &self,
+        py: Python<'py>,
+        um_per_px: Option<f64>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let solution = &self.answer.solution;
+        let figures = figures(py, &PairRow::of(&self.answer, &self.settings, um_per_px))?;
+        // No file belongs to it.
+        figures.del_item("fields_path")?;
+        figures.del_item("coupling_path")?;
         figures.set_item("iterations_coarse", solution.iterations_coarse)?;
         figures.set_item("used_f64", solution.used_f64)?;
-        let numbers = [
-            ("residual", solution.residual),
-            ("cost", solution.cost),
-            ("cost_px2", solution.cost_px2),
-            ("objective", solution.objective),
-            ("mass_src", solution.mass_src),
-            ("mass_tgt", solution.mass_tgt),
-            ("mass_transported", solution.mass_transported),
-            ("mass_created", solution.mass_created),
-            ("mass_destroyed", solution.mass_destroyed),
-            ("mass_created_clamped", solution.mass_created_clamped),
-            ("mass_destroyed_clamped", solution.mass_destroyed_clamped),
-            ("coord_scale", solution.coord_scale),
-            ("gap", solution.gap),
-            ("epsilon", self.settings.epsilon),
-            ("relaxation", self.settings.relaxation),
-        ];
-        for (name, value) in numbers {
-            figures.set_item(name, value)?;
-        }
-        figures.set_item("sinkhorn_divergence", solution.sinkhorn_divergence)?;
-        let error_bar = solution.error_bar.map(|bar| bar.total_px());
-        figures.set_item("displacement_err_px", error_bar)?;
-        figures.set_item("motion_doubt", self.doubt.map(|doubt| doubt.to_string()))?;
-        if let Some(summary) = &self.summary {
-            for (name, suffix, spread) in [
-                ("displacement", "_px", &summary.displacement_px),
-                ("displacement_raw", "_px", &summary.displacement_raw_px),
-                ("div", "", &summary.div),
-                ("curl", "", &summary.curl),
-            ] {
-                add_spread(&figures, name, suffix, spread)?;
-            }
-        }
         Ok(figures)
     }
 
     /// The crop `(y0, x0, height, width)`, the work grid, where the crop lies in it, and the pool.
     #[getter]
     fn geometry(&self) -> Placement {
-        let geometry = &self.solution.geometry;
+        let geometry = &self.answer.solution.geometry;
         let cut = geometry.crop;
         (
             (cut.y0_px, cut.x0_px, cut.shape.h_px, cut.shape.w_px),
@@ -122,7 +88,7 @@ impl RawSolution {
 
     #[getter]
     fn has_fields(&self) -> bool {
-        self.solution.fields.is_some()
+        self.answer.solution.fields.is_some()
     }
 
     /// Velocity, created, destroyed, cost and raw velocity on the frame; NaN off the support.
@@ -148,15 +114,15 @@ impl RawSolution {
 
     /// The potentials on the frame, in cost units; NaN off the support.
     fn potentials<'py>(&self, py: Python<'py>) -> PyResult<TwoMaps<'py>> {
-        if self.solution.potentials.is_none() {
+        if self.answer.solution.potentials.is_none() {
             return Err(PyValueError::new_err(
                 "the potentials were not kept: pass potentials=True",
             ));
         }
-        let geometry = &self.solution.geometry;
+        let geometry = &self.answer.solution.geometry;
         let pair = self.view.cut(*geometry);
         let pair = pair.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-        let lifted = lift_potentials(&self.solution, &pair.source, &pair.target);
+        let lifted = lift_potentials(&self.answer.solution, &pair.source, &pair.target);
         let on_frame = |values: &[f64]| {
             let (h, w) = self.frame_shape();
             let mut whole = Array2::from_elem((h, w), f64::NAN);
@@ -193,7 +159,7 @@ impl RawSolution {
         let links = py.detach(|| {
             let interrupt = std::cell::RefCell::new(Interrupt::new());
             let stop = || interrupt.borrow_mut().is_due();
-            let pair = self.view.cut(self.solution.geometry);
+            let pair = self.view.cut(self.answer.solution.geometry);
             let solved = pair.and_then(|pair| {
                 swathe_ot::solve_with(&pair, &settings, &mut Scratch::new(), &stop)
             });
@@ -223,7 +189,7 @@ impl RawSolution {
 impl RawSolution {
     fn fields_on_frame(&self) -> PyResult<Fields> {
         let wrong = |error: swathe_ot::Failure| PyRuntimeError::new_err(error.to_string());
-        if self.solution.fields.is_none() {
+        if self.answer.solution.fields.is_none() {
             return Err(PyValueError::new_err(
                 "the maps were not kept: pass fields=True, or the names of those you want",
             ));
@@ -237,11 +203,11 @@ impl RawSolution {
             cost_map: vec![f64::NAN; h * w],
             ..Fields::default()
         };
-        let Some(live) = self.solution.geometry.live else {
+        let Some(live) = self.answer.solution.geometry.live else {
             return Ok(whole);
         };
-        let pair = self.view.cut(self.solution.geometry).map_err(wrong)?;
-        let Some(cut) = lift(&self.solution, &pair.source, &pair.target) else {
+        let pair = self.view.cut(self.answer.solution.geometry).map_err(wrong)?;
+        let Some(cut) = lift(&self.answer.solution, &pair.source, &pair.target) else {
             return Ok(whole);
         };
         for y in 0..live.shape.h_px {
@@ -257,23 +223,4 @@ impl RawSolution {
         }
         Ok(whole)
     }
-}
-
-fn add_spread(
-    figures: &Bound<'_, PyDict>,
-    name: &str,
-    suffix: &str,
-    spread: &Spread,
-) -> PyResult<()> {
-    for (part, value) in [
-        ("mean", spread.mean),
-        ("std", spread.std),
-        ("p50", spread.p50),
-        ("p90", spread.p90),
-        ("p95", spread.p95),
-        ("max", spread.max),
-    ] {
-        figures.set_item(format!("{name}_{part}{suffix}"), value)?;
-    }
-    Ok(())
 }

@@ -34,6 +34,30 @@ pub struct Checked {
     pub gap: f64,
 }
 
+impl Checked {
+    /// The figures with their names.
+    pub fn figures(&self) -> [(&'static str, f64); 7] {
+        let Checked {
+            residual_src,
+            residual_tgt,
+            cost,
+            mass_transported,
+            objective,
+            dual_objective,
+            gap,
+        } = *self;
+        [
+            ("residual_src", residual_src),
+            ("residual_tgt", residual_tgt),
+            ("cost", cost),
+            ("mass_transported", mass_transported),
+            ("objective", objective),
+            ("dual_objective", dual_objective),
+            ("gap", gap),
+        ]
+    }
+}
+
 /// Checks potentials (f, g) on the whole frame, cost units: P = exp((f ⊕ g − C)/ε)·R. Values off
 /// the supports are ignored, also NaN. OTT-JAX's potentials are of this form for the counting measure. All
 /// sums are plain f64, so a frame of 256 × 512 pixels takes some seconds.

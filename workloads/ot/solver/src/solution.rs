@@ -82,6 +82,15 @@ pub enum Status {
 }
 
 impl Status {
+    /// All of them.
+    pub const ALL: [Status; 5] = [
+        Status::Converged,
+        Status::MaxIterations,
+        Status::EmptySource,
+        Status::EmptyTarget,
+        Status::BothEmpty,
+    ];
+
     /// The name used in tables.
     pub fn name(self) -> &'static str {
         match self {

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, UInt64Array};
-use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::array::ArrayRef;
+use arrow::datatypes::SchemaRef;
 use clap::{Args, FromArgMatches as _};
 use swathe::{AsSolved, Source};
 use swathe_command::cli_error::{CliError, Code};
@@ -12,8 +12,9 @@ use swathe_command::program::Program;
 use swathe_command::run_command::{Provenance, run_command};
 use swathe_command::run_flags::RunFlags;
 use swathe_command::settings::resolve;
-use swathe_formats::described_field::described;
 use swathe_run::kind::RunKind;
+use swathe_run::record;
+use swathe_run::store::record::{Cells as _, Record as _, TableReference};
 use swathe_run::store::rows::Rows;
 use swathe_run::store::run_folder::InputFile;
 use swathe_sample::{Sample, size};
@@ -21,6 +22,10 @@ use swathe_sample::{Sample, size};
 /// What the workload adds to its runs.
 pub static KIND: RunKind = RunKind {
     title: "Sums",
+    tables: || {
+        let columns = SumRow::declared().iter().cloned();
+        vec![TableReference::of_results(TABLE, "a row for each line", columns)]
+    },
     ..RunKind::plain("sample")
 };
 
@@ -68,29 +73,39 @@ fn sample(flags: &Flags) -> Result<Code, CliError> {
         inputs,
     };
     let finish = Arc::new(AsSolved(Arc::new(Sample)));
+    let rows = SumRows { columns: SumRow::builder(), n_rows: 0 };
     let nothing_more = Box::new(|_| Ok(()));
-    run_command(&finish, &source, run, provenance, SumRows::default(), nothing_more)
+    run_command(&finish, &source, run, provenance, rows, nothing_more)
+}
+
+/// The table's name.
+const TABLE: &str = "sums";
+
+record! {
+    /// The sum of a line.
+    struct SumRow / SumColumns {
+        /// the line's number, from 1
+        line: u64;
+        /// the sum of its numbers
+        sum: f64;
+    }
 }
 
 /// The table of results: a row for each line.
-#[derive(Default)]
 struct SumRows {
-    lines: Vec<u64>,
-    sums: Vec<f64>,
+    columns: SumColumns,
+    n_rows: usize,
 }
 
 impl Rows for SumRows {
     type Solution = f64;
 
     fn table(&self) -> &'static str {
-        "sums"
+        TABLE
     }
 
     fn schema(&self) -> SchemaRef {
-        Arc::new(Schema::new(vec![
-            described("line", DataType::UInt64, "the line's number, from 1"),
-            described("sum", DataType::Float64, "the sum of its numbers"),
-        ]))
+        SumRow::schema()
     }
 
     fn id(&self, index: usize) -> String {
@@ -98,19 +113,17 @@ impl Rows for SumRows {
     }
 
     fn append(&mut self, index: usize, sum: &f64) -> usize {
-        self.lines.push(index as u64 + 1);
-        self.sums.push(*sum);
+        SumRow { line: index as u64 + 1, sum: *sum }.append(&mut self.columns);
+        self.n_rows += 1;
         1
     }
 
     fn n_bytes(&self) -> usize {
-        self.lines.len() * 16
+        self.n_rows * 16
     }
 
     fn take(&mut self) -> Vec<ArrayRef> {
-        vec![
-            Arc::new(UInt64Array::from(std::mem::take(&mut self.lines))),
-            Arc::new(Float64Array::from(std::mem::take(&mut self.sums))),
-        ]
+        self.n_rows = 0;
+        SumRow::arrays(&mut self.columns)
     }
 }

@@ -9,9 +9,8 @@ use arrow::datatypes::{DataType, Field, Float64Type, SchemaRef, UInt64Type};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use swathe::Cpu;
 
-use swathe_formats::described_field::PATH_UNIT;
-
 use super::outcomes::N_FIRST;
+use crate::store::record::PATH_UNIT;
 use crate::store::reported_run::ReportedRun;
 use crate::store::run_folder::{FolderError, RunState, verify_tables};
 use crate::store::table_reader::{Batches, TableReader, number_column};

@@ -13,12 +13,11 @@ use arrow::datatypes::{
 };
 use parquet::arrow::ProjectionMask;
 
-use swathe_formats::described_field::VALUE_PLACE;
-
 use super::FolderError;
 use super::bulk_column::is_bulk;
 use super::bulk_reader::for_each_list;
 use super::on_threads::on_threads;
+use crate::store::record::VALUE_PLACE;
 use crate::store::table_reader::{TableReader, guarded};
 
 /// The hashes of a table.
@@ -327,11 +326,10 @@ pub fn is_supported(field: &Field) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::record::{Column, schema};
     use crate::store::run_folder::write_table;
     use arrow::array::{DictionaryArray, Int32Array, LargeListArray, UInt16Array};
-    use arrow::datatypes::Schema;
     use std::sync::Arc;
-    use swathe_formats::described_field::mark_values;
 
     fn batch() -> RecordBatch {
         let lists = LargeListArray::from_iter_primitive::<Float32Type, _, _>(vec![
@@ -415,12 +413,16 @@ mod tests {
     fn the_hash_of_values_knows_no_names() {
         let folder = tempfile::tempdir().unwrap();
         let hash = |columns: &[(&str, u16)], values: &[&str]| {
-            let fields = columns.iter().map(|(name, _)| Field::new(*name, DataType::UInt16, true));
-            let schema = Schema::new(mark_values(fields, values));
+            let column = |&(name, _): &(&str, u16)| {
+                let place = values.iter().position(|value| *value == name);
+                let column = Column::new(name, "").of(DataType::UInt16, true);
+                Column { value_place: place, ..column }
+            };
+            let schema = schema(&columns.iter().map(column).collect::<Vec<_>>());
             let arrays = columns
                 .iter()
                 .map(|&(_, value)| Arc::new(UInt16Array::from(vec![value, 7])) as ArrayRef);
-            let batch = RecordBatch::try_new(Arc::new(schema), arrays.collect()).unwrap();
+            let batch = RecordBatch::try_new(schema, arrays.collect()).unwrap();
             let path = folder.path().join("t.parquet");
             write_table(&path, &batch).unwrap();
             table_hashes(&path, 1).unwrap().values_hash

@@ -16,7 +16,9 @@ use super::lock::FolderLock;
 use super::manifest::{self, Checksum, Manifest, ManifestLine, Spans};
 use super::on_threads::on_threads;
 use super::own_files::{refuse_link, remove_temporary};
-use super::part::{FOLDER_NAME, check_line, outcomes_name, outcomes_schema};
+use super::part::{
+    FOLDER_NAME, check_line, failures_schema, outcomes_name, outcomes_schema, timing_schema,
+};
 use super::table_file::{check, check_length};
 use crate::store::table_reader::TableReader;
 
@@ -182,8 +184,7 @@ pub(super) fn merge(
     let names =
         [format!("{table}.parquet"), "timing.parquet".to_owned(), "failures.parquet".to_owned()];
     let paths = names.each_ref().map(|name| out.join(name));
-    let timing = outcomes_columns(&["row", "id", "device", "milliseconds", "attempts"]);
-    let failures = outcomes_columns(&["row", "id", "kind", "message"]);
+    let (timing, failures) = (timing_schema(), failures_schema());
     let [schema, timing, failures] =
         [schema, &timing, &failures].map(|schema| with_made(schema, run_id, made));
     let written = on_threads("swathe-merge", n_threads, 3, &|number| {
@@ -279,12 +280,6 @@ fn guarded<T>(
         let what = swathe::panic_message(panic);
         Err(FolderError::damaged(path)(format!("its contents cannot be decoded: {what}")))
     })
-}
-
-fn outcomes_columns(names: &[&str]) -> Schema {
-    let schema = outcomes_schema();
-    let fields = names.iter().map(|name| schema.field_with_name(name).expect("outcomes have it"));
-    Schema::new(fields.cloned().collect::<Vec<_>>())
 }
 
 #[cfg(test)]

@@ -7,11 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arrow::array::{
-    ArrayRef, AsArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
-};
+use arrow::array::{ArrayRef, AsArray, RecordBatch, StringBuilder, UInt64Array};
 use arrow::compute::concat_batches;
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
+use arrow::datatypes::{Field, Schema, SchemaRef, UInt64Type};
 use arrow::error::ArrowError;
 use serde::{Deserialize, Serialize};
 use swathe::{Counts, FaultPoint, Faults, OutcomeKind};
@@ -22,24 +20,26 @@ use super::identity::{Identity, RUN_ID_KEY, check_run_id, with_made};
 use super::manifest::{self, Checksum, ManifestLine, RowFile, Spans};
 use super::own_files::remove_where;
 use super::table_file::{TableFile, check, check_length, row_bytes};
+use crate::record;
+use crate::store::record::{self, Cells, Column, Record as _, TableReference};
 use crate::store::rows::{PartTable, Rows};
 use crate::store::table_reader::{TableReader, number_column, string_column};
 use swathe_formats::atomic_file::temporary_target;
-use swathe_formats::described_field::described;
 
 pub(super) const FOLDER_NAME: &str = "parts";
 const N_ROWS_NAME: &str = "n_rows";
-const ROW_DESCRIPTION: &str = "the input's number, from 0";
 
-/// How a problem was solved. These values may differ between two runs with the same identity.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Timing {
-    /// The device it ran on.
-    pub device: String,
-    /// How long solving took.
-    pub milliseconds: f64,
-    /// How often it was started.
-    pub attempts: u32,
+record! {
+    /// How a problem was solved. These values may differ between two runs with the same identity.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Timing / TimingColumns {
+        /// where it ran
+        device: String;
+        /// time to solve the problem, ms
+        milliseconds: f64;
+        /// how often it was started
+        attempts: u32;
+    }
 }
 
 /// Why a problem has no answer.
@@ -61,13 +61,91 @@ pub struct Part<R: Rows> {
     outcomes: Vec<OutcomeRow>,
 }
 
-struct OutcomeRow {
-    problem: u64,
-    id: String,
-    timing: Timing,
-    failure: Option<Failure>,
-    /// How many rows of the table the answer made.
-    n_rows: u64,
+record! {
+    /// Which problem it is.
+    pub(super) struct ProblemName / ProblemNames {
+        /// the input's number, from 0
+        row: u64;
+        /// the problem's name
+        id: String;
+    }
+}
+
+record! {
+    /// Why a problem has no answer, if it has none.
+    pub(super) struct Reason / Reasons {
+        /// the kind of outcome; null if it was solved
+        kind: Option<OutcomeKind>;
+        /// why there is no answer; null if there is one
+        message: Option<String>;
+    }
+}
+
+record! {
+    /// What became of a problem.
+    struct OutcomeRow / OutcomeColumns {
+        /// the problem
+        problem: ProblemName;
+        /// how it was solved
+        timing: Timing;
+        /// why it was not
+        reason: Reason;
+        /// rows of the table that the answer made
+        n_rows: u64;
+    }
+}
+
+/// The schema of `timing.parquet`, which has all problems.
+pub(super) fn timing_schema() -> SchemaRef {
+    record::schema(ProblemName::declared().iter().chain(Timing::declared()))
+}
+
+/// The schema of `failures.parquet`, which has the problems without an answer.
+pub(super) fn failures_schema() -> SchemaRef {
+    record::schema(ProblemName::declared().iter().chain(Reason::declared()))
+}
+
+/// The column that every table begins with.
+pub fn row_column() -> Column {
+    ProblemName::declared()[0].clone()
+}
+
+/// The tables that every run has beside its results, in the reference.
+pub fn reference() -> [TableReference; 2] {
+    let problem = || ProblemName::declared().iter().cloned();
+    let columns = |more: &[Column]| problem().chain(more.iter().cloned()).collect();
+    [
+        TableReference {
+            name: "timing",
+            about: "every run: a row for each problem",
+            columns: columns(Timing::declared()),
+        },
+        TableReference {
+            name: "failures",
+            about: "every run: a row for each problem without an answer",
+            columns: columns(Reason::declared()),
+        },
+    ]
+}
+
+impl Cells for Option<OutcomeKind> {
+    type Builder = StringBuilder;
+
+    fn columns(field: Column) -> Vec<Column> {
+        <Option<String> as Cells>::columns(field)
+    }
+
+    fn builder() -> StringBuilder {
+        StringBuilder::new()
+    }
+
+    fn append(&self, to: &mut StringBuilder) {
+        to.append_option(self.map(OutcomeKind::name));
+    }
+
+    fn take(from: &mut StringBuilder, columns: &mut Vec<ArrayRef>) {
+        <String as Cells>::take(from, columns);
+    }
 }
 
 impl<R: Rows> Part<R> {
@@ -85,16 +163,18 @@ impl<R: Rows> Part<R> {
     /// Adds an outcome: an answer, or why there is none.
     pub fn push(&mut self, index: usize, answer: Result<&R::Solution, Failure>, timing: Timing) {
         self.since.get_or_insert_with(Instant::now);
-        let (failure, n_rows) = match answer {
+        let (reason, n_rows) = match answer {
             Ok(solution) => {
                 let n_rows = self.rows.append(index, solution);
                 self.spans.push((self.rows.first_row(index), n_rows));
-                (None, n_rows as u64)
+                (Reason { kind: None, message: None }, n_rows as u64)
             }
-            Err(failure) => (Some(failure), 0),
+            Err(Failure { kind, message }) => {
+                (Reason { kind: Some(kind), message: Some(message) }, 0)
+            }
         };
-        let id = self.rows.id(index);
-        self.outcomes.push(OutcomeRow { problem: index as u64, id, timing, failure, n_rows });
+        let problem = ProblemName { row: index as u64, id: self.rows.id(index) };
+        self.outcomes.push(OutcomeRow { problem, timing, reason, n_rows });
     }
 
     /// Whether it should be committed now.
@@ -116,11 +196,11 @@ impl<R: Rows> Part<R> {
         let (files, tables) = (self.rows.take_files(), self.rows.take_tables());
         let spans = std::mem::take(&mut self.spans);
         let mut outcomes = std::mem::take(&mut self.outcomes);
-        outcomes.sort_by_key(|outcome| outcome.problem);
+        outcomes.sort_by_key(|outcome| outcome.problem.row);
         let table = table_batch(&self.rows.schema(), columns, &spans)
             .expect("a table's columns have its schema and one length");
         let gaps = outcomes.windows(2).filter_map(|pair| {
-            let (before, after) = (pair[0].problem, pair[1].problem);
+            let (before, after) = (pair[0].problem.row, pair[1].problem.row);
             (after > before + 1).then(|| self.rows.first_row(after as usize))
         });
         let cuts = cuts(&table, gaps);
@@ -169,8 +249,7 @@ impl Contents {
 
 /// The schema of a table in the run folder: `row`, then the workload's columns.
 pub(super) fn table_schema(columns: &Schema) -> SchemaRef {
-    let row = described("row", DataType::UInt64, ROW_DESCRIPTION);
-    let fields: Vec<Field> = std::iter::once(row)
+    let fields: Vec<Field> = std::iter::once(row_column().field())
         .chain(columns.fields().iter().map(|field| field.as_ref().clone()))
         .collect();
     Arc::new(Schema::new(fields))
@@ -205,39 +284,13 @@ fn table_batch(
 /// The schema of a part's outcomes: the columns of `timing.parquet` and of `failures.parquet`, and
 /// how many rows each problem has.
 pub(super) fn outcomes_schema() -> SchemaRef {
-    let field = |name: &str, data_type: DataType, nullable: bool, description: &str| {
-        described(name, data_type, description).with_nullable(nullable)
-    };
-    Arc::new(Schema::new(vec![
-        field("row", DataType::UInt64, false, ROW_DESCRIPTION),
-        field("id", DataType::Utf8, false, "the problem's name"),
-        field("device", DataType::Utf8, false, "where it ran"),
-        field("milliseconds", DataType::Float64, false, "time to solve the problem, ms"),
-        field("attempts", DataType::UInt32, false, "how often it was started"),
-        field("kind", DataType::Utf8, true, "the kind of outcome; null if it was solved"),
-        field("message", DataType::Utf8, true, "why there is no answer; null if there is one"),
-        field(N_ROWS_NAME, DataType::UInt64, false, "rows of the table that the answer made"),
-    ]))
+    OutcomeRow::schema()
 }
 
 fn outcomes_batch(outcomes: &[OutcomeRow]) -> Result<RecordBatch, ArrowError> {
-    let timings = || outcomes.iter().map(|outcome| &outcome.timing);
-    let failures = || outcomes.iter().map(|outcome| outcome.failure.as_ref());
-    let problems = outcomes.iter().map(|outcome| outcome.problem);
-    let ids = outcomes.iter().map(|outcome| &outcome.id);
-    let kinds = failures().map(|failure| failure.map(|failure| failure.kind.name()));
-    let messages = failures().map(|failure| failure.map(|failure| failure.message.as_str()));
-    let columns: Vec<ArrayRef> = vec![
-        Arc::new(UInt64Array::from_iter_values(problems)),
-        Arc::new(StringArray::from_iter_values(ids)),
-        Arc::new(StringArray::from_iter_values(timings().map(|t| &t.device))),
-        Arc::new(Float64Array::from_iter_values(timings().map(|t| t.milliseconds))),
-        Arc::new(UInt32Array::from_iter_values(timings().map(|t| t.attempts))),
-        Arc::new(StringArray::from_iter(kinds)),
-        Arc::new(StringArray::from_iter(messages)),
-        Arc::new(UInt64Array::from_iter_values(outcomes.iter().map(|outcome| outcome.n_rows))),
-    ];
-    RecordBatch::try_new(outcomes_schema(), columns)
+    let mut builder = OutcomeRow::builder();
+    outcomes.iter().for_each(|outcome| outcome.append(&mut builder));
+    RecordBatch::try_new(outcomes_schema(), OutcomeRow::arrays(&mut builder))
 }
 
 /// The name of the file of outcomes beside a part's rows.
@@ -292,11 +345,9 @@ pub(super) fn write(
         retrying(faults, || write_batch(&outcomes_path, &outcomes, &[], run_id, Some(&note)))
             .map_err(FolderError::write(&outcomes_path))?;
     sync_folder(&folder.join(FOLDER_NAME))?;
-    let kinds = contents.outcomes.iter().map(|outcome| {
-        let failure = outcome.failure.as_ref();
-        failure.map_or(OutcomeKind::Solved, |failure| failure.kind)
-    });
-    let problems = contents.outcomes.iter().map(|outcome| outcome.problem);
+    let outcomes = contents.outcomes.iter();
+    let kinds = outcomes.clone().map(|outcome| outcome.reason.kind.unwrap_or(OutcomeKind::Solved));
+    let problems = outcomes.map(|outcome| outcome.problem.row);
     let n_rows = contents.table.num_rows() as u64;
     Ok(note.line(part, outcomes_seal, n_rows, problems.collect(), kinds))
 }

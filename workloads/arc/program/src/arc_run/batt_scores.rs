@@ -3,16 +3,41 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
-
-use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
-use arrow::datatypes::{DataType, Schema};
 
 use super::ProgramRow;
 use super::samples::{numbers_by_name, read_programs, read_sample_names};
 use super::tally::{Mark, tally};
-use swathe_formats::described_field::described;
-use swathe_run::store::run_folder::{FolderError, write_table};
+use swathe_run::record;
+use swathe_run::store::record::SideTable;
+use swathe_run::store::run_folder::FolderError;
+
+/// The candidates of each task, the best first.
+pub(super) const BATT_SCORES: SideTable<BattScoreRow> =
+    SideTable::new("batt_scores", "the row's number, from 0");
+
+record! {
+    /// How a candidate did at a task.
+    pub(super) struct BattScoreRow / BattScoreColumns: of(score: &BattScore, program: &ProgramRow) {
+        /// the task's name
+        task: String = score.task.clone();
+        /// the candidate's rank at the task, from 1: by batt_score, score, fewer statements, name; of those without a right sample only the first 32 of a task are here
+        rank: u32 = score.rank;
+        /// the file of the candidate
+        file: String = program.file.clone();
+        /// its id: the task of its row in o, or what follows solve_ in its name
+        candidate: String = program.candidate.clone();
+        /// the programs of the file that have this id
+        programs: u32 = score.n_programs;
+        /// the best of them
+        program: String = program.name.clone();
+        /// its calls, nested ones included
+        statements: u64 = program.n_statements;
+        /// as run_batt scores it: 1000 for each sample that is right, demonstrations and tests alike, summed over the programs with this id
+        batt_score: u64 = score.batt_score;
+        /// the best program's mean graded score over the demonstrations
+        score: f64 = score.score;
+    }
+}
 
 /// How the candidate of one id did at one task.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,53 +115,7 @@ pub(crate) fn batt_scores(
 pub fn write_batt_scores(run: &Path) -> Result<(), FolderError> {
     let programs = read_programs(run)?;
     let scores = batt_scores(run, &programs)?;
-    let text = |name: &str, description: &str| described(name, DataType::Utf8, description);
-    let number = |name: &str, description: &str| described(name, DataType::UInt32, description);
-    let schema = Schema::new(vec![
-        described("row", DataType::UInt64, "the row's number, from 0"),
-        text("task", "the task's name"),
-        number(
-            "rank",
-            "the candidate's rank at the task, from 1: by batt_score, score, fewer statements, name; of those without a right sample only the first 32 of a task are here",
-        ),
-        text("file", "the file of the candidate"),
-        text("candidate", "its id: the task of its row in o, or what follows solve_ in its name"),
-        number("programs", "the programs of the file that have this id"),
-        text("program", "the best of them"),
-        described("statements", DataType::UInt64, "its calls, nested ones included"),
-        described(
-            "batt_score",
-            DataType::UInt64,
-            "as run_batt scores it: 1000 for each sample that is right, demonstrations and tests alike, summed over the programs with this id",
-        ),
-        described(
-            "score",
-            DataType::Float64,
-            "the best program's mean graded score over the demonstrations",
-        ),
-    ]);
-    let of = |score: &BattScore| &programs[score.program as usize];
-    let texts = |text: fn(&ProgramRow) -> &str| -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(
-            scores.iter().map(|score| text(of(score)).to_owned()),
-        ))
-    };
-    let numbers = |number: fn(&BattScore) -> u32| -> ArrayRef {
-        Arc::new(UInt32Array::from_iter_values(scores.iter().map(number)))
-    };
-    let columns: Vec<ArrayRef> = vec![
-        Arc::new(UInt64Array::from_iter_values(0..scores.len() as u64)),
-        Arc::new(StringArray::from_iter_values(scores.iter().map(|score| &score.task))),
-        numbers(|score| score.rank),
-        texts(|program| &program.file),
-        texts(|program| &program.candidate),
-        numbers(|score| score.n_programs),
-        texts(|program| &program.name),
-        Arc::new(UInt64Array::from_iter_values(scores.iter().map(|score| of(score).n_statements))),
-        Arc::new(UInt64Array::from_iter_values(scores.iter().map(|score| score.batt_score))),
-        Arc::new(Float64Array::from_iter_values(scores.iter().map(|score| score.score))),
-    ];
-    let batch =
-        RecordBatch::try_new(Arc::new(schema), columns).expect("the columns have one length");
-    write_table(&run.join("batt_scores.parquet"), &batch)
+    let rows =
+        scores.iter().map(|score| BattScoreRow::of(score, &programs[score.program as usize]));
+    BATT_SCORES.write(run, &rows.collect::<Vec<_>>())
 }

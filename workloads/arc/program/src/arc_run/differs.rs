@@ -4,20 +4,19 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{
-    Array as _, ArrayRef, AsArray as _, RecordBatch, StringArray, UInt32Array, UInt64Array,
-};
+use arrow::array::{Array as _, ArrayRef, AsArray as _, RecordBatch, UInt64Array};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Int32Type, Schema, SchemaRef, UInt32Type, UInt64Type};
+use arrow::datatypes::{DataType, Int32Type, SchemaRef, UInt32Type, UInt64Type};
 
 use super::differ_rows::read_differ_rows;
 use super::part_values::PartValues;
 use super::samples::{SampleName, read_sample_names};
 use crate::arc_table::SPLITS;
 use crate::differ_parts::{DifferRow, ROW};
-use swathe_formats::described_field::described;
-use swathe_run::store::run_folder::{FolderError, TableFile, write_table};
-use swathe_run::store::table_reader::{TableReader, column, number_column, string_column};
+use swathe_run::record;
+use swathe_run::store::record::{self, Cells as _, Column, Record as _, SideTable, TableReference};
+use swathe_run::store::run_folder::{FolderError, TableFile};
+use swathe_run::store::table_reader::{column, number_column};
 
 /// The name of the table of values.
 pub(crate) const DIFFERS: &str = "differs";
@@ -31,8 +30,12 @@ pub fn write_differs(run: &Path) -> Result<u64, FolderError> {
     let (samples, differs) = (read_sample_names(run)?, read_differ_rows(run)?);
     let path = run.join(format!("{DIFFERS}.parquet"));
     let failed = |source| FolderError::Write { path: path.clone(), source };
-    let mut table =
-        DiffersTable { schema: schema(), samples: &samples, differs: &differs, n_rows: 0 };
+    let mut table = DiffersTable {
+        schema: record::schema(&columns()),
+        samples: &samples,
+        differs: &differs,
+        n_rows: 0,
+    };
     let mut file = TableFile::create(&path, Arc::clone(&table.schema)).map_err(failed)?;
     let mut group_text_bytes = 0;
     let mut sums = Sums::new(&samples, &differs);
@@ -52,40 +55,14 @@ pub fn write_differs(run: &Path) -> Result<u64, FolderError> {
         }
     }
     file.commit().map_err(failed)?;
-    write_table(&run.join("differ_scores.parquet"), &sums.batch())?;
+    DIFFER_SCORES.write(run, &sums.rows())?;
     Ok(table.n_rows)
 }
 
 /// The sums of `differ_scores.parquet`.
 pub(crate) fn differ_scores(run: &Path) -> Result<HashMap<Key, u64>, FolderError> {
-    let mut sums = HashMap::new();
-    TableReader::of_run(run, "differ_scores")?.for_each(|batch| {
-        let texts = ["task", "file", "candidate", "differ"].map(|name| string_column(batch, name));
-        let [task, file, candidate, differ] = texts;
-        let (task, file, candidate, differ) = (task?, file?, candidate?, differ?);
-        let sum = number_column::<UInt64Type>(batch, "batt_score")?;
-        for at in 0..batch.num_rows() {
-            let key = key_at(&task, &file, &candidate, &differ, at);
-            sums.insert(key, sum.value(at));
-        }
-        Ok(())
-    })?;
-    Ok(sums)
-}
-
-fn key_at(
-    task: &StringArray,
-    file: &StringArray,
-    candidate: &StringArray,
-    differ: &StringArray,
-    at: usize,
-) -> Key {
-    (
-        task.value(at).to_owned(),
-        file.value(at).to_owned(),
-        candidate.is_valid(at).then(|| candidate.value(at).to_owned()),
-        differ.value(at).to_owned(),
-    )
+    let rows = DIFFER_SCORES.read(run)?.into_iter();
+    Ok(rows.map(|row| ((row.task, row.file, row.candidate, row.differ), row.batt_score)).collect())
 }
 
 /// `differs.parquet` in the making.
@@ -106,20 +83,14 @@ impl DiffersTable<'_> {
         let rows = number_column::<UInt64Type>(&part, ROW)?.values();
         let sample = |&row: &u64| &self.samples[(row / n_differs) as usize];
         let differ = |&row: &u64| &self.differs[(row % n_differs) as usize];
-        let samples = || rows.iter().map(sample);
-        let differs = || rows.iter().map(differ);
+        let mut places = DifferPlace::builder();
+        for row in rows {
+            DifferPlace::of(sample(row), differ(row)).append(&mut places);
+        }
         let numbers = self.n_rows..self.n_rows + rows.len() as u64;
-        let split = samples().map(|sample| SPLITS[usize::from(sample.is_test)]);
-        let mut columns: Vec<ArrayRef> = vec![
-            Arc::new(UInt64Array::from_iter_values(numbers.clone())),
-            Arc::new(StringArray::from_iter_values(samples().map(|s| &s.task))),
-            Arc::new(StringArray::from_iter_values(split)),
-            Arc::new(UInt32Array::from_iter_values(samples().map(|sample| sample.index as u32))),
-            Arc::new(StringArray::from_iter_values(differs().map(|d| &d.file))),
-            Arc::new(UInt32Array::from_iter_values(differs().map(|differ| differ.number))),
-            Arc::new(StringArray::from_iter(differs().map(|differ| differ.candidate.as_deref()))),
-            Arc::new(StringArray::from_iter_values(differs().map(|d| &d.differ))),
-        ];
+        let mut columns: Vec<ArrayRef> =
+            vec![Arc::new(UInt64Array::from_iter_values(numbers.clone()))];
+        DifferPlace::take(&mut places, &mut columns);
         for field in &self.schema.fields()[columns.len()..] {
             let values = cast(column(&part, field.name())?, field.data_type());
             columns.push(values.map_err(|error| error.to_string())?);
@@ -162,32 +133,77 @@ fn text_lengths(part: &RecordBatch, name: &str) -> Result<Vec<usize>, String> {
     Ok(texts.keys_iter().map(length).collect())
 }
 
-/// The columns of `differs.parquet`.
-fn schema() -> SchemaRef {
-    let text = |name: &str, description: &str| described(name, DataType::Utf8, description);
-    let number = |name: &str, description: &str| described(name, DataType::UInt32, description);
-    let mut fields = vec![
-        described(ROW, DataType::UInt64, "the row's number, from 0"),
-        text("task", "the task's name"),
-        text("split", "train for a demonstration, test for a test"),
-        number("sample", "the sample's number among the task's demonstrations or tests, from 0"),
-        text("file", "the file of the differ"),
-        number("number", "the number of the value's line, as the row of s gives it"),
-        text("candidate", "the task whose candidate's output is compared; null for the input")
-            .with_nullable(true),
-        text("differ", "the differ's name"),
-    ];
+record! {
+    /// Which value of a differ it is.
+    struct DifferPlace / DifferPlaces: of(name: &SampleName, row: &DifferRow) {
+        /// the task's name
+        task: String = name.task.clone();
+        /// train for a demonstration, test for a test
+        split: String = SPLITS[usize::from(name.is_test)].to_owned();
+        /// the sample's number among the task's demonstrations or tests, from 0
+        sample: u32 = name.index as u32;
+        /// the file of the differ
+        file: String = row.file.clone();
+        /// the number of the value's line, as the row of s gives it
+        number: u32 = row.number;
+        /// the task whose candidate's output is compared; null for the input
+        candidate: Option<String> = row.candidate.clone();
+        /// the differ's name
+        differ: String = row.differ.clone();
+    }
+}
+
+/// The columns of `differs.parquet`. Those of values have the names that they have in the files of parts.
+fn columns() -> Vec<Column> {
+    let mut columns =
+        vec![Column::new(ROW, "the row's number, from 0").of(DataType::UInt64, false)];
+    columns.extend(DifferPlace::declared().iter().cloned());
     for (name, is) in [
         ("without", "with C = None"),
         ("with", "with C = the expected output; null if that is not known, or not shown"),
     ] {
-        fields.extend([
-            text(name, &format!("the value {is}, as compact JSON; null if it is longer than 64 KiB and --outputs all was not given")).with_nullable(true),
-            number(&format!("{name}_score"), "the first of at least two items of the value, if it is an integer, cut to 0 to 1000; null for any other value").with_nullable(true),
-            text(&format!("{name}_error"), "the exception that the differ ends with, or the limit; null if it has a value").with_nullable(true),
+        let column = |suffix: &str, meaning: &str, data_type| {
+            Column::new(format!("{name}{suffix}"), meaning).of(data_type, true)
+        };
+        let value = format!(
+            "the value {is}, as compact JSON; null if it is longer than 64 KiB and --outputs all was not given"
+        );
+        columns.extend([
+            column("", &value, DataType::Utf8),
+            column("_score", "the first of at least two items of the value, if it is an integer, cut to 0 to 1000; null for any other value", DataType::UInt32),
+            column("_error", "the exception that the differ ends with, or the limit; null if it has a value", DataType::Utf8),
         ]);
     }
-    Arc::new(Schema::new(fields))
+    columns
+}
+
+/// The tables of differs, in the reference.
+pub(super) fn references() -> [TableReference; 2] {
+    let about = "`arc batt`: a row for each value of a differ";
+    [
+        TableReference { name: DIFFERS, about, columns: columns() },
+        DIFFER_SCORES.reference("`arc batt`: a row for each differ of each task"),
+    ]
+}
+
+/// The scores of differs.
+const DIFFER_SCORES: SideTable<DifferScoreRow> =
+    SideTable::new("differ_scores", "the row's number, from 0");
+
+record! {
+    /// The scores of a differ at a task.
+    struct DifferScoreRow / DifferScoreColumns: read {
+        /// the task's name
+        task: String;
+        /// the file of the differ
+        file: String;
+        /// the task whose candidate's outputs are compared; null for the input
+        candidate: Option<String>;
+        /// the differ's name
+        differ: String;
+        /// the sum of the differ's scores over all samples, without and with the expected output, as run_batt sums them: for the input 1000 for each
+        batt_score: u64;
+    }
 }
 
 /// Task, file, candidate and differ.
@@ -242,39 +258,21 @@ impl<'a> Sums<'a> {
         Ok(())
     }
 
-    fn batch(&self) -> RecordBatch {
-        let text = |name: &str, description: &str| described(name, DataType::Utf8, description);
-        let schema = Schema::new(vec![
-            described("row", DataType::UInt64, "the row's number, from 0"),
-            text("task", "the task's name"),
-            text("file", "the file of the differ"),
-            text(
-                "candidate",
-                "the task whose candidate's outputs are compared; null for the input",
-            )
-            .with_nullable(true),
-            text("differ", "the differ's name"),
-            described(
-                "batt_score",
-                DataType::UInt64,
-                "the sum of the differ's scores over all samples, without and with the expected output, as run_batt sums them: for the input 1000 for each",
-            ),
-        ]);
+    fn rows(&self) -> Vec<DifferScoreRow> {
         let firsts = || self.firsts.iter().enumerate().filter(|(at, first)| at == *first);
-        let sums = self.tasks.iter().flat_map(|(task, sums)| {
-            firsts().map(move |(at, _)| (*task, &self.differs[at], sums[at]))
+        let rows = self.tasks.iter().flat_map(|(task, sums)| {
+            firsts().map(move |(at, _)| {
+                let DifferRow { file, candidate, differ, .. } = self.differs[at].clone();
+                DifferScoreRow {
+                    task: (*task).to_owned(),
+                    file,
+                    candidate,
+                    differ,
+                    batt_score: sums[at],
+                }
+            })
         });
-        let sums: Vec<(&str, &DifferRow, u64)> = sums.collect();
-        let differs = || sums.iter().map(|(_, differ, _)| differ);
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(UInt64Array::from_iter_values(0..sums.len() as u64)),
-            Arc::new(StringArray::from_iter_values(sums.iter().map(|sum| sum.0))),
-            Arc::new(StringArray::from_iter_values(differs().map(|d| &d.file))),
-            Arc::new(StringArray::from_iter(differs().map(|differ| differ.candidate.as_deref()))),
-            Arc::new(StringArray::from_iter_values(differs().map(|d| &d.differ))),
-            Arc::new(UInt64Array::from_iter_values(sums.iter().map(|sum| sum.2))),
-        ];
-        RecordBatch::try_new(Arc::new(schema), columns).expect("the columns have one length")
+        rows.collect()
     }
 }
 

@@ -2,20 +2,49 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
-use arrow::datatypes::{DataType, Schema, UInt32Type, UInt64Type};
 use swathe_arc::{Grid, Problem, Program, grid_from_value};
 
 use super::differ_rows::DIFFER_ROWS;
 use crate::arc_table::SPLITS;
-use swathe_formats::described_field::described;
-use swathe_run::store::run_folder::{FolderError, read, write_file, write_table};
-use swathe_run::store::table_reader::{TableReader, string_column};
+use swathe_run::record;
+use swathe_run::store::record::SideTable;
+use swathe_run::store::run_folder::{FolderError, read, write_file};
 
-const SAMPLES: &str = "samples";
-const PROGRAMS: &str = "programs";
+/// The samples of a run.
+pub(super) const SAMPLES: SideTable<SampleCells> =
+    SideTable::new("samples", "the sample's number, from 0: the row in timing.parquet");
+
+/// The same without their grids.
+const SAMPLE_NAMES: SideTable<SampleNameCells> = SideTable::new(SAMPLES.name, "");
+
+/// The programs of a run.
+pub(super) const PROGRAMS: SideTable<ProgramRow> =
+    SideTable::new("programs", "the program's number, from 0");
+
+record! {
+    /// The columns that name a sample.
+    pub(super) struct SampleNameCells / SampleNameColumns: read, of(problem: &Problem) {
+        /// the task's name
+        task: String = problem.task.name.clone();
+        /// train for a demonstration, test for a test
+        split: String = SPLITS[usize::from(problem.is_test)].to_owned();
+        /// its number among the task's demonstrations or tests, from 0
+        sample: u32 = problem.index as u32;
+    }
+}
+
+record! {
+    /// The columns of a sample.
+    pub(super) struct SampleCells / SampleColumns: read, of(problem: &Problem) {
+        /// which sample it is
+        name: SampleNameCells = SampleNameCells::of(problem);
+        /// the input grid, rows of colours as JSON
+        input: String = json(&problem.sample().input);
+        /// the expected output; null if it is not known
+        expected: Option<String> = problem.sample().output.as_ref().map(json);
+    }
+}
 
 /// One sample of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,21 +72,23 @@ pub(crate) struct SampleName {
     pub(crate) index: usize,
 }
 
-/// One program of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProgramRow {
-    /// Its name.
-    pub name: String,
-    /// The file it is from.
-    pub file: String,
-    /// The line of its `def`.
-    pub line: u64,
-    /// Its length.
-    pub n_statements: u64,
-    /// The task of the row that it fills in a `batt` function.
-    pub candidate: String,
-    /// Its digest: equal programs have equal ones.
-    pub digest: String,
+record! {
+    /// One program of a run.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ProgramRow / ProgramColumns: read {
+        /// the function's name
+        name: String, name("program");
+        /// the file it is from
+        file: String;
+        /// the line of its def, from 1
+        line: u64;
+        /// its calls, nested ones included
+        n_statements: u64, name("statements");
+        /// the task of its row in a batt file, or what follows solve_ in its name
+        candidate: String, later;
+        /// 12 bytes of the BLAKE3 hash of its text without its name: equal programs have equal ones
+        digest: String, later;
+    }
 }
 
 impl ProgramRow {
@@ -93,8 +124,9 @@ pub fn write_inputs(
     problems: &[Problem],
     programs: &[ProgramRow],
 ) -> Result<(), FolderError> {
-    write_table(&run.join(format!("{SAMPLES}.parquet")), &samples_batch(problems))?;
-    write_table(&run.join(format!("{PROGRAMS}.parquet")), &programs_batch(programs))
+    let samples: Vec<SampleCells> = problems.iter().map(SampleCells::of).collect();
+    SAMPLES.write(run, &samples)?;
+    PROGRAMS.write(run, programs)
 }
 
 /// Copies the tables of samples, programs and differs, programs that the run made and what was rejected, from a shard
@@ -113,7 +145,7 @@ pub fn adopt_inputs(run: &Path) -> Result<(), FolderError> {
     let Some(shard) = folders.filter(|path| path.is_dir()).min() else {
         return Err(FolderError::NoRun { path: shards });
     };
-    let tables = [SAMPLES, PROGRAMS, DIFFER_ROWS].map(|table| format!("{table}.parquet"));
+    let tables = [SAMPLES.file_name(), PROGRAMS.file_name(), DIFFER_ROWS.file_name()];
     for entry in std::fs::read_dir(&shard).map_err(unreadable(&shard))?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         if tables.contains(&name) || name.ends_with(".py") || name == REJECTED {
@@ -122,72 +154,6 @@ pub fn adopt_inputs(run: &Path) -> Result<(), FolderError> {
         }
     }
     Ok(())
-}
-
-fn samples_batch(problems: &[Problem]) -> RecordBatch {
-    let schema = Schema::new(vec![
-        described(
-            "row",
-            DataType::UInt64,
-            "the sample's number, from 0: the row in timing.parquet",
-        ),
-        described("task", DataType::Utf8, "the task's name"),
-        described("split", DataType::Utf8, "train for a demonstration, test for a test"),
-        described(
-            "sample",
-            DataType::UInt32,
-            "its number among the task's demonstrations or tests, from 0",
-        ),
-        described("input", DataType::Utf8, "the input grid, rows of colours as JSON"),
-        described("expected", DataType::Utf8, "the expected output; null if it is not known")
-            .with_nullable(true),
-    ]);
-    let samples = || problems.iter().map(Problem::sample);
-    let columns: Vec<ArrayRef> = vec![
-        Arc::new(UInt64Array::from_iter_values(0..problems.len() as u64)),
-        Arc::new(StringArray::from_iter_values(problems.iter().map(|problem| &problem.task.name))),
-        Arc::new(StringArray::from_iter_values(
-            problems.iter().map(|problem| SPLITS[usize::from(problem.is_test)]),
-        )),
-        Arc::new(UInt32Array::from_iter_values(
-            problems.iter().map(|problem| problem.index as u32),
-        )),
-        Arc::new(StringArray::from_iter_values(samples().map(|sample| json(&sample.input)))),
-        Arc::new(StringArray::from_iter(samples().map(|sample| sample.output.as_ref().map(json)))),
-    ];
-    RecordBatch::try_new(Arc::new(schema), columns).expect("the columns have one length")
-}
-
-fn programs_batch(programs: &[ProgramRow]) -> RecordBatch {
-    let schema = Schema::new(vec![
-        described("row", DataType::UInt64, "the program's number, from 0"),
-        described("program", DataType::Utf8, "the function's name"),
-        described("file", DataType::Utf8, "the file it is from"),
-        described("line", DataType::UInt64, "the line of its def, from 1"),
-        described("statements", DataType::UInt64, "its calls, nested ones included"),
-        described(
-            "candidate",
-            DataType::Utf8,
-            "the task of its row in a batt file, or what follows solve_ in its name",
-        ),
-        described(
-            "digest",
-            DataType::Utf8,
-            "12 bytes of the BLAKE3 hash of its text without its name: equal programs have equal ones",
-        ),
-    ]);
-    let columns: Vec<ArrayRef> = vec![
-        Arc::new(UInt64Array::from_iter_values(0..programs.len() as u64)),
-        Arc::new(StringArray::from_iter_values(programs.iter().map(|program| &program.name))),
-        Arc::new(StringArray::from_iter_values(programs.iter().map(|program| &program.file))),
-        Arc::new(UInt64Array::from_iter_values(programs.iter().map(|program| program.line))),
-        Arc::new(UInt64Array::from_iter_values(
-            programs.iter().map(|program| program.n_statements),
-        )),
-        Arc::new(StringArray::from_iter_values(programs.iter().map(|program| &program.candidate))),
-        Arc::new(StringArray::from_iter_values(programs.iter().map(|program| &program.digest))),
-    ];
-    RecordBatch::try_new(Arc::new(schema), columns).expect("the columns have one length")
 }
 
 /// A grid as JSON, as task files hold it.
@@ -201,38 +167,25 @@ fn json(grid: &Grid) -> String {
 /// # Errors
 /// If the table cannot be read or has other columns, or if a grid in it is not one.
 pub fn read_samples(run: &Path) -> Result<Vec<SampleRow>, FolderError> {
-    let columns = ["task", "split", "sample", "input", "expected"];
-    read_rows(run, SAMPLES, &columns, |batch| {
-        let (input, expected) = (string_column(batch, "input")?, string_column(batch, "expected")?);
-        let row = |(at, name): (usize, SampleName)| {
-            let answer = expected.is_valid(at).then(|| grid(expected.value(at))).transpose();
-            Ok(SampleRow {
-                task: name.task,
-                is_test: name.is_test,
-                index: name.index,
-                input: grid(input.value(at))?,
-                expected: answer?,
-            })
-        };
-        names(batch)?.into_iter().enumerate().map(row).collect()
-    })
+    let row = |cells: SampleCells| {
+        let SampleName { task, is_test, index } = cells.name.into();
+        let (input, expected) = (grid(&cells.input)?, cells.expected.as_deref().map(grid));
+        Ok(SampleRow { task, is_test, index, input, expected: expected.transpose()? })
+    };
+    let rows: Result<_, String> = SAMPLES.read(run)?.into_iter().map(row).collect();
+    rows.map_err(FolderError::damaged(&run.join(SAMPLES.file_name())))
 }
 
 /// The samples of a run, in order, without their grids.
 pub(crate) fn read_sample_names(run: &Path) -> Result<Vec<SampleName>, FolderError> {
-    read_rows(run, SAMPLES, &["task", "split", "sample"], names)
+    Ok(SAMPLE_NAMES.read(run)?.into_iter().map(SampleName::from).collect())
 }
 
-fn names(batch: &RecordBatch) -> Result<Vec<SampleName>, String> {
-    let (task, split) = (string_column(batch, "task")?, string_column(batch, "split")?);
-    let index =
-        column(batch, "sample")?.as_primitive_opt::<UInt32Type>().ok_or("index is no number")?;
-    let name = |at: usize| SampleName {
-        task: task.value(at).to_owned(),
-        is_test: split.value(at) == SPLITS[1],
-        index: index.value(at) as usize,
-    };
-    Ok((0..batch.num_rows()).map(name).collect())
+impl From<SampleNameCells> for SampleName {
+    fn from(cells: SampleNameCells) -> SampleName {
+        let SampleNameCells { task, split, sample } = cells;
+        SampleName { task, is_test: split == SPLITS[1], index: sample as usize }
+    }
 }
 
 /// The programs of a run, in order.
@@ -240,54 +193,12 @@ fn names(batch: &RecordBatch) -> Result<Vec<SampleName>, String> {
 /// # Errors
 /// If the table cannot be read or has other columns.
 pub fn read_programs(run: &Path) -> Result<Vec<ProgramRow>, FolderError> {
-    let columns = ["program", "file", "line", "statements", "candidate", "digest"];
-    read_rows(run, PROGRAMS, &columns, |batch| {
-        let (name, file) = (string_column(batch, "program")?, string_column(batch, "file")?);
-        let number = |name: &str| {
-            let numbers = column(batch, name)?.as_primitive_opt::<UInt64Type>();
-            numbers.ok_or_else(|| format!("{name} is no number"))
-        };
-        let (line, n_statements) = (number("line")?, number("statements")?);
-        // Runs of earlier versions do not have these.
-        let text = |name: &str, at: usize| match string_column(batch, name) {
-            Ok(texts) => texts.value(at).to_owned(),
-            Err(_) => String::new(),
-        };
-        let row = |at: usize| ProgramRow {
-            name: name.value(at).to_owned(),
-            file: file.value(at).to_owned(),
-            line: line.value(at),
-            n_statements: n_statements.value(at),
-            candidate: text("candidate", at),
-            digest: text("digest", at),
-        };
-        Ok((0..batch.num_rows()).map(row).collect())
-    })
-}
-
-fn column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef, String> {
-    let found = batch.column_by_name(name);
-    found.ok_or_else(|| format!("it has no column {name}"))
+    PROGRAMS.read(run)
 }
 
 fn grid(text: &str) -> Result<Grid, String> {
     let json = serde_json::from_str(text).map_err(|error| error.to_string())?;
     grid_from_value(&json, "a grid").map_err(|error| error.to_string())
-}
-
-pub(super) fn read_rows<T>(
-    run: &Path,
-    table: &str,
-    columns: &[&str],
-    rows: impl Fn(&RecordBatch) -> Result<Vec<T>, String>,
-) -> Result<Vec<T>, FolderError> {
-    let mut all = Vec::new();
-    let table = TableReader::of_run(run, table)?.columns(columns);
-    table.for_each(|batch| {
-        all.extend(rows(batch)?);
-        Ok(())
-    })?;
-    Ok(all)
 }
 
 /// The number of each program in the run.

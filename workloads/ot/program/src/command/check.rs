@@ -74,15 +74,7 @@ fn problem(flags: &OtCheckFlags) -> Result<Problem, CliError> {
 
 /// Prints the figures, with all of their digits.
 fn print(checked: &Checked, is_json: bool) -> Result<(), CliError> {
-    let figures = [
-        ("residual_src", checked.residual_src),
-        ("residual_tgt", checked.residual_tgt),
-        ("cost", checked.cost),
-        ("mass_transported", checked.mass_transported),
-        ("objective", checked.objective),
-        ("dual_objective", checked.dual_objective),
-        ("gap", checked.gap),
-    ];
+    let figures = checked.figures();
     if is_json {
         let document: Map<_, _> =
             figures.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();

@@ -4,8 +4,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::pair_input::{NamedPair, PairInput};
-use crate::pair_picture::PairPicture;
-use crate::pair_record::{PairRecord, PairRecordError, read_maps};
+use crate::pair_picture::{PairFigures, PairPicture};
+use crate::pair_record::{PairRecordError, find_pair, read_maps};
+use crate::pair_table::PairRow;
 use swathe_formats::atomic_file::AtomicFile;
 use swathe_ot::{Fields, Frame, Pair, lift, solve};
 use swathe_run::store::run_folder::{Identity, InputFile, RunJson};
@@ -30,8 +31,8 @@ pub(super) fn show(flags: &OtShowFlags) -> Result<Code, CliError> {
         ))
         .hint("give a folder that `swathe ot INPUT --out` made"));
     }
-    let record = PairRecord::find(&flags.run, &flags.pair_id).map_err(fault)?;
-    if let Some(doubt) = &record.motion_doubt {
+    let row = find_pair(&flags.run, &flags.pair_id).map_err(fault)?;
+    if let Some(doubt) = &row.motion_doubt {
         warning!(
             "the motion of {} is in doubt: {doubt}; the error bar does not cover that",
             flags.pair_id
@@ -39,16 +40,19 @@ pub(super) fn show(flags: &OtShowFlags) -> Result<Code, CliError> {
     }
     let recorded = Problem::recorded(&run.identity)?;
     let pair = load(flags, &run.identity, &recorded)?;
-    let fields = maps(flags, &record, &recorded, &pair)?;
+    let fields = maps(flags, &row, &recorded, &pair)?;
+    let figures = PairFigures::try_from(&row).map_err(|reason| {
+        fault(PairRecordError::Table { path: flags.run.join("pairs.parquet"), reason })
+    })?;
     let picture = PairPicture {
         pair_id: &flags.pair_id,
         source: &pair.source,
         target: &pair.target,
         fields: &fields,
-        figures: record.figures,
-        motion_doubt: record.motion_doubt.as_deref(),
-        epsilon: record.epsilon,
-        relaxation: record.relaxation,
+        figures,
+        motion_doubt: row.motion_doubt.as_deref(),
+        epsilon: row.epsilon.unwrap_or(f64::NAN),
+        relaxation: row.relaxation.unwrap_or(f64::NAN),
         shows_intensities: flags.intensities,
     };
     let png = picture.draw().png();
@@ -120,11 +124,11 @@ fn warn_of_change(path: &Path, inputs: &[InputFile]) {
 /// The maps of the pair: those that the run kept or, without these, from solving the pair again.
 fn maps(
     flags: &OtShowFlags,
-    record: &PairRecord,
+    row: &PairRow,
     recorded: &Problem,
     pair: &Pair,
 ) -> Result<Fields, CliError> {
-    let kept = record.fields_path.as_ref().filter(|path| path.ends_with(".npz"));
+    let kept = row.fields_path.as_ref().filter(|path| path.ends_with(".npz"));
     if let Some(path) = kept {
         return read_maps(&flags.run.join(path), pair.source.shape).map_err(fault);
     }

@@ -10,7 +10,7 @@ use swathe_run::page::rounded;
 use swathe_run::store::run_folder::FolderError;
 use swathe_run::store::table_reader::{TableReader, string_column};
 
-/// The figures that the page begins with.
+/// The columns of the figures that the page begins with.
 const NAMES: [&str; 7] = [
     "displacement_p50_px",
     "displacement_p50_um",
@@ -81,4 +81,18 @@ fn spread(values: &[f64]) -> Value {
     };
     let at = |share: f64| rounded(known[(share * last as f64).round() as usize]);
     json!({"p10": at(0.1), "p50": at(0.5), "p90": at(0.9)})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DOUBT, NAMES};
+    use crate::pair_table::PairRow;
+    use swathe_run::store::record::Record as _;
+
+    #[test]
+    fn the_columns_are_declared() {
+        for name in NAMES.into_iter().chain(["status", DOUBT]) {
+            assert!(PairRow::declared().iter().any(|column| column.name == name), "{name}");
+        }
+    }
 }

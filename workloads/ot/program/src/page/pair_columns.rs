@@ -9,8 +9,9 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use serde_json::{Map, Value, json};
 
 use super::choice::{Key, shown};
-use crate::pair_table::is_result_column;
+use crate::pair_table::{PairRow, is_result_column};
 use swathe_run::page::rounded;
+use swathe_run::store::record::{Column, Record as _};
 use swathe_run::store::run_folder::FolderError;
 use swathe_run::store::table_reader::{TableReader, column, number_column, string_column};
 
@@ -21,33 +22,8 @@ const FAILURES: &str = "failures.parquet";
 /// Columns with file names of inputs. The page leaves them out of its table.
 const FRAMES: [&str; 2] = ["src", "tgt"];
 
-/// Figures of a pair that the page shows besides its name and status.
-const NUMBERS: [&str; 17] = [
-    "iterations",
-    "residual",
-    "cost",
-    "cost_px2",
-    "mass_src",
-    "mass_tgt",
-    "mass_transported",
-    "mass_created",
-    "mass_destroyed",
-    "displacement_mean_px",
-    "displacement_err_px",
-    "displacement_err_um",
-    "mass_change",
-    "displacement_p95_px",
-    "displacement_max_px",
-    "displacement_mean_um",
-    "displacement_p95_um",
-];
 /// Why the motion of a pair is in doubt; runs of earlier versions have no such column.
 pub(super) const DOUBT: &str = "motion_doubt";
-/// One more figure: the last of those in µm.
-const MAX_UM: &str = "displacement_max_um";
-/// Figures whose highest values are always shown when a table is too long to be shown whole.
-const KEYS: [&str; 5] =
-    ["cost_px2", "displacement_max_px", "residual", "mass_created", "mass_destroyed"];
 /// The most carried columns that a table on a page has room for.
 const N_CARRIED_MAX: usize = 12;
 /// The most characters of a text from the input; longer texts are cut.
@@ -103,9 +79,7 @@ impl PairColumns {
             doubts: vec![Value::Null; n],
             messages: vec![Value::Null; n],
             milliseconds: vec![Value::Null; n],
-            numbers: NUMBERS
-                .into_iter()
-                .chain([MAX_UM])
+            numbers: numbers_where(|column| column.is_on_page)
                 .map(|name| (name, vec![Value::Null; n]))
                 .collect(),
             carried: carried_columns(run, n)?,
@@ -160,8 +134,8 @@ impl PairColumns {
         place_by_row: &HashMap<u64, usize>,
     ) -> Result<(), FolderError> {
         let carried: Vec<String> = self.carried.iter().map(|column| column.name.clone()).collect();
-        let mut names = vec!["row", "pair_id", "status", DOUBT, MAX_UM];
-        names.extend(NUMBERS);
+        let mut names = vec!["row", "pair_id", "status", DOUBT];
+        names.extend(self.numbers.iter().map(|(name, _)| *name));
         names.extend(carried.iter().map(String::as_str));
         let table = TableReader::open(&run.join(TABLE))?.columns(&names);
         table.for_each(|batch| {
@@ -262,18 +236,25 @@ impl Failures {
 /// The rows that have a solution, ascending, and the figures whose extremes must be shown.
 fn solved_rows(run: &Path) -> Result<(Vec<u64>, Vec<Key>), FolderError> {
     let mut solved = Vec::new();
-    let mut keys: Vec<Key> = KEYS.iter().map(|_| Key::new()).collect();
-    let names: Vec<&str> = std::iter::once("row").chain(KEYS).collect();
+    let ranked: Vec<&str> = numbers_where(|column| column.is_ranked).collect();
+    let mut keys: Vec<Key> = ranked.iter().map(|_| Key::new()).collect();
+    let names: Vec<&str> = std::iter::once("row").chain(ranked.iter().copied()).collect();
     let table = TableReader::open(&run.join(TABLE))?.columns(&names);
     table.for_each(|batch| {
         solved.extend_from_slice(number_column::<UInt64Type>(batch, "row")?.values());
-        for (key, name) in keys.iter_mut().zip(KEYS) {
+        for (key, name) in keys.iter_mut().zip(&ranked) {
             let numbers = numbers(batch, name)?;
             key.extend(numbers.iter().map(|number| number.unwrap_or(f64::NAN)));
         }
         Ok(())
     })?;
     Ok((solved, keys))
+}
+
+/// The names of the figures for which this is so.
+fn numbers_where(is_wanted: impl Fn(&Column) -> bool) -> impl Iterator<Item = &'static str> {
+    let numbers = PairRow::declared().iter().filter(|column| column.data_type.is_numeric());
+    numbers.filter(move |column| is_wanted(column)).map(|column| column.name.as_str())
 }
 
 /// The columns of the table that come from the input, still without values.

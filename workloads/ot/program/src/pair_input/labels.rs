@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::{Int64Array, UInt64Array};
 use arrow::compute::take;
 use arrow::datatypes::DataType;
-use swathe_formats::described_field::measured;
+use swathe_run::store::record::Column;
 
 use super::{CarriedColumn, Collector, NamedPair, PairInput, PairInputError};
 use crate::frame::FrameRef;
@@ -66,11 +66,15 @@ pub(super) fn by_label(path: &Path, input: PairInput) -> Result<PairInput, PairI
         })
         .collect();
     carried.push(CarriedColumn {
-        field: measured("label", DataType::Int64, "the value of the pixels that are the mass", "")
-            .with_nullable(true),
+        field: label_column().field(),
         values: Arc::new(Int64Array::from_iter(all.iter().map(|(label, _)| *label))),
     });
     Ok(PairInput { pairs: collector.pairs, frames: collector.frames, carried, ..input })
+}
+
+/// The column of the labels.
+pub(super) fn label_column() -> Column {
+    Column::new("label", "the value of the pixels that are the mass").of(DataType::Int64, true)
 }
 
 /// The values above zero of a frame; `None` if the frame cannot be read.

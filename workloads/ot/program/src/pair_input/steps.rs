@@ -5,12 +5,18 @@ use std::sync::Arc;
 
 use arrow::array::UInt64Array;
 use arrow::datatypes::DataType;
-use swathe_formats::described_field::measured;
+use swathe_run::store::record::Column;
 
 use super::{CarriedColumn, NamedPair};
 
 /// The name of the column.
 const COLUMN: &str = "steps";
+
+/// The column.
+pub(super) fn steps_column() -> Column {
+    let meaning = "steps of the series from the source frame to the target frame: more than --step where frames are missing between; the displacement is that of all of them";
+    Column::new(COLUMN, meaning).of(DataType::UInt64, true)
+}
 
 /// The steps between the frames of each pair of a series; `None` where the frames do not say it.
 #[derive(Debug)]
@@ -57,13 +63,7 @@ impl Steps {
         self.of_pairs.iter().flatten().next()?;
         let padded = self.of_pairs.iter().copied().chain(std::iter::repeat(None));
         Some(CarriedColumn {
-            field: measured(
-                COLUMN,
-                DataType::UInt64,
-                "steps of the series from the source frame to the target frame: more than --step where frames are missing between; the displacement is that of all of them",
-                "",
-            )
-            .with_nullable(true),
+            field: steps_column().field(),
             values: Arc::new(UInt64Array::from_iter(padded.take(n_pairs))),
         })
     }
