@@ -128,13 +128,14 @@ pub(crate) struct DemoFlags {
     pub(crate) progress: String,
 }
 
-/// Prints every setting of a workload, or of all: its value and whether that is the default or comes
-/// from a SWATHE_* variable or from swathe.toml. What a command line says goes before all of them.
+/// Prints every setting of a command, or of all workloads: its value and whether that is the default
+/// or comes from a SWATHE_* variable or from swathe.toml. What a command line says goes before all of
+/// them.
 #[derive(Debug, Args)]
 pub(crate) struct ConfigFlags {
-    /// Only this workload
-    #[arg(value_name = "WORKLOAD")]
-    pub(crate) workload: Option<String>,
+    /// Only this workload, such as ot, or this command of it, such as ot suggest
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
     /// Settings file [default: ./swathe.toml, if there is one]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

@@ -9,10 +9,11 @@ pub mod devices;
 mod engine_settings;
 mod folder_run;
 mod interrupt;
+pub mod keywords;
 mod progress;
 
 pub use array_view::{ArrayView, ElementType};
-pub use engine_settings::engine_settings;
+pub use engine_settings::{engine_settings, place};
 pub use folder_run::{FolderRun, Shard};
 pub use interrupt::{Interrupt, interruptible};
 pub use progress::Progress;

@@ -14,11 +14,10 @@ use swathe_ot::{
 };
 use swathe_ot_program::pair_workload::live_share;
 use swathe_ot_program::run_warnings::SolvedPair;
-use swathe_python::{Interrupt, Progress, engine_settings};
+use swathe_python::{Interrupt, Progress, engine_settings, place};
 
 use crate::frame_view::{PairView, need_bytes};
 use crate::notes::Notes;
-use crate::settings::settings;
 use crate::solution::RawSolution;
 
 /// What became of a pair: a solution, or the kind and message of its failure.
@@ -47,12 +46,11 @@ pub(crate) struct Finished {
 /// the solution or `None`, and the kind and message of the failure or `None`. Pairs are numbered from
 /// `first` there and in exceptions. Warnings are added to `notes`.
 #[pyfunction]
-#[pyo3(signature = (pairs, ot, engine, keeps_fields, is_sequential, is_lenient, progress, notes, deliver=None, first=0))]
+#[pyo3(signature = (pairs, engine, keeps_fields, is_sequential, is_lenient, progress, notes, deliver=None, first=0))]
 #[expect(clippy::too_many_arguments, reason = "arguments of a Python function")]
 pub(crate) fn solve_pairs(
     py: Python<'_>,
     pairs: &Bound<'_, PyAny>,
-    ot: &Bound<'_, PyDict>,
     engine: &Bound<'_, PyDict>,
     keeps_fields: bool,
     is_sequential: bool,
@@ -62,7 +60,6 @@ pub(crate) fn solve_pairs(
     deliver: Option<Py<PyAny>>,
     first: usize,
 ) -> PyResult<Answered> {
-    let settings = Arc::new(settings(ot)?);
     let mut views: Vec<Result<Arc<PairView>, String>> = Vec::new();
     for (number, pair) in pairs.try_iter()?.enumerate() {
         views.push(match PairView::new(&pair?, first + number) {
@@ -74,7 +71,8 @@ pub(crate) fn solve_pairs(
         });
     }
     let frames = views.iter().flatten().map(|view| view.source.shape());
-    notes.get().begin(&settings, frames, first == 0)?;
+    notes.get().begin(frames, first == 0)?;
+    let settings = Arc::clone(&notes.get().settings.solver);
     let job = Job { views: Arc::new(views), settings, notes, keeps_fields, deliver, first };
     let progress = Progress::new(progress, job.views.len());
     // Starting the engine costs more than a tiny pair takes.
@@ -85,13 +83,13 @@ pub(crate) fn solve_pairs(
             // a tiny pair.
             let memory_bytes = match engine.is_empty() {
                 true => None,
-                false => Some(engine_settings(engine)?.memory.cap_bytes()),
+                false => Some(engine_settings(engine, false)?.memory.cap_bytes()),
             };
             (py.detach(|| job.one_by_one(progress, memory_bytes))?, None)
         }
         false => {
-            let engine = engine_settings(engine)?;
-            let (solved, report) = py.detach(|| job.batched(&engine, progress))?;
+            let mut engine = engine_settings(engine, true)?;
+            let (solved, report) = py.detach(|| job.batched(&mut engine, progress))?;
             (solved, Some(report))
         }
     };
@@ -160,9 +158,8 @@ impl Job {
         let stop = || interrupt.borrow_mut().is_due();
         let mut scratch = Scratch::new();
         let mut solved = self.unsolved();
-        let memory_bytes = LazyCell::new(|| {
-            memory_bytes.unwrap_or_else(|| Cpu::detect().memory_available_bytes / 5 * 4)
-        });
+        let memory_bytes =
+            LazyCell::new(|| memory_bytes.unwrap_or_else(|| Cpu::detect().memory_default_bytes()));
         for (number, view) in self.views.iter().enumerate() {
             if interrupt.borrow_mut().is_due() {
                 break;
@@ -217,7 +214,7 @@ impl Job {
 
     fn batched(
         &self,
-        engine: &swathe::Settings,
+        engine: &mut swathe::Settings,
         mut progress: Progress,
     ) -> PyResult<(Vec<Solved>, String)> {
         let finish = Arc::new(Finishing {
@@ -227,6 +224,9 @@ impl Job {
         let mut solved = self.unsolved();
         let mut interrupt = Interrupt::new();
         let source = self.source(engine);
+        if !engine.devices.is_empty() {
+            place(&finish, &source, engine, None)?;
+        }
         let report = swathe::run_finishing(&finish, &source, engine, &mut |delivery| {
             if let Delivery::Done(done) = delivery {
                 let outcome = match done.outcome {
