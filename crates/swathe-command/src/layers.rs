@@ -79,12 +79,18 @@ impl Layers {
         found.filter_map(|(found, name)| Some((name, found?.value))).collect()
     }
 
-    /// The settings of a struct, without a command line.
+    /// The settings of a struct that the flags `F` of a command do not have; the others have their
+    /// defaults.
     ///
     /// # Errors
     /// If a value is none of its setting.
-    pub fn settings<S: Args>(&self) -> Result<S, CliError> {
-        of_texts(|option| Some(self.of_option(option)?.value)).map_err(|wrong| {
+    pub fn settings_beside<F: Args, S: Args>(&self) -> Result<S, CliError> {
+        let of_flags = declaration::names::<F>();
+        let text_of = |option: &Arg| {
+            let is_flag = of_flags.iter().any(|name| option.get_long() == Some(name));
+            if is_flag { None } else { Some(self.of_option(option)?.value) }
+        };
+        of_texts(text_of).map_err(|wrong| {
             let found = self.find(&wrong.name).map(|found| found.origin);
             CliError::wrong_setting(&found.unwrap_or_default(), &wrong)
         })

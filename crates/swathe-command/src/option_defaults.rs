@@ -1,7 +1,7 @@
 //! Options of a command line that variables and `swathe.toml` can set, and the commands with those
 //! values as defaults.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Arg, Command};
 
@@ -46,17 +46,30 @@ pub fn is_setting(option: &Arg) -> bool {
 }
 
 /// The program's command, with the values from variables and its section of the settings file as
-/// defaults. An invalid file is ignored here, because the run reports its error.
-pub fn with_defaults(program: &Program, config: Option<&Path>) -> Command {
+/// defaults of the verb that these words begin with. An invalid file is ignored here, because the run
+/// reports its error.
+pub fn with_defaults(program: &Program, words: &[String]) -> Command {
     let command = (program.command)();
-    match Layers::read(config, program) {
-        Ok(layers) => apply(command, &layers),
+    let at = words.iter().position(|word| word == program.kind.name).unwrap_or(0);
+    let mut verbs = words.iter().skip(at + 1).filter(|word| !["-q", "--quiet"].contains(&&***word));
+    match Layers::read(config_among(words).as_deref(), program) {
+        Ok(layers) => apply(command, &layers, &mut verbs),
         Err(_) => command,
     }
 }
 
-fn apply(command: Command, layers: &Layers) -> Command {
-    let command = command.mut_args(|option| {
+/// A command reads its defaults also where a verb of its own runs, so only the one that runs has any.
+fn apply<'a>(
+    command: Command,
+    layers: &Layers,
+    verbs: &mut impl Iterator<Item = &'a String>,
+) -> Command {
+    if let Some(verb) = verbs.next()
+        && command.find_subcommand(verb).is_some()
+    {
+        return command.mut_subcommand(verb, |its| apply(its, layers, verbs));
+    }
+    command.mut_args(|option| {
         let found = is_setting(&option).then(|| layers.of_option(&option)).flatten();
         let Some(found) = found else {
             return option;
@@ -66,8 +79,7 @@ fn apply(command: Command, layers: &Layers) -> Command {
         let option = option.default_value(found.value);
         // The help says in words what the default of these is.
         option.hide_default_value(takes_value && help.contains("[default"))
-    });
-    command.mut_subcommands(|verb| apply(verb, layers))
+    })
 }
 
 /// The error for a command line that was refused for a value: names the flag, the variable or the
@@ -89,7 +101,7 @@ pub(crate) fn wrong_value(error: &clap::Error, words: &[String]) -> Option<CliEr
 }
 
 /// The value of `--config` in a command line.
-pub fn config_among(words: &[String]) -> Option<PathBuf> {
+fn config_among(words: &[String]) -> Option<PathBuf> {
     let mut words = words.iter();
     while let Some(word) = words.next() {
         if word == "--config" {

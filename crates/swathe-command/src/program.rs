@@ -13,7 +13,7 @@ use swathe_run::store::run_folder::FolderError;
 
 use crate::cli_error::{CliError, Code};
 use crate::declaration::names_of;
-use crate::option_defaults::{config_among, with_defaults, wrong_value};
+use crate::option_defaults::{with_defaults, wrong_value};
 use crate::{interrupt, settings, status, stderr, variables};
 
 /// A workload's command, as plain data. It is registered by one line in the list of programs.
@@ -97,8 +97,7 @@ pub fn main(program: &'static Program) -> ExitCode {
     prepare(Box::leak(Box::new([program])));
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let words = arguments.iter().map(|word| word.to_string_lossy().into_owned());
-    let config = config_among(&words.collect::<Vec<String>>());
-    let command = with_defaults(program, config.as_deref());
+    let command = with_defaults(program, &words.collect::<Vec<String>>());
     execute(arguments, command, |matches| (program.run)(matches)).into()
 }
 

@@ -115,6 +115,14 @@ fn a_wrong_value_is_told_with_its_place() {
     assert!(ended.stderr.starts_with(told), "{}", ended.stderr);
     // A layer below is not looked at.
     swathe(folder, &format!("{map} --time-limit 5s")).expect(0);
+    let check = "ot check a.npy b.npy --plan p.npz --epsilon 1e-3 --relaxation 10";
+    let ended = swathe_with(folder, "SWATHE_EPSILON", "small", check).expect(2);
+    assert!(ended.stderr.starts_with("error: a.npy"), "{}", ended.stderr);
+    let synth = "ot synth --series 1 --frames 2 --shape 16x16 --out made";
+    swathe_with(folder, "SWATHE_MEMORY", "lots", synth).expect(0);
+    let ended = swathe_with(folder, "SWATHE_BACKGROUND", "dark", check).expect(2);
+    let told = "error: SWATHE_BACKGROUND is 'dark', which is not a level";
+    assert!(ended.stderr.starts_with(told), "{}", ended.stderr);
 }
 
 #[test]

@@ -63,7 +63,8 @@ fn problem(flags: &OtCheckFlags) -> Result<Problem, CliError> {
         return Err(CliError::usage("--epsilon is 'auto', which is not a number")
             .hint("give the epsilon that the answer was computed with"));
     }
-    let below: OtSettings = Layers::read(None, &PROGRAM)?.settings()?;
+    let below = Layers::read(None, &PROGRAM)?;
+    let below = below.settings_beside::<OtCheckFlags, OtSettings>()?;
     Problem::of(OtSettings {
         epsilon: flags.epsilon,
         relaxation: flags.relaxation,

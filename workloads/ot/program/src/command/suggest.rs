@@ -118,13 +118,14 @@ pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, CliError> {
 
 /// The problem without its ε and ρ.
 fn problem(flags: &OtSuggestFlags) -> Result<Problem, CliError> {
+    let below = Layers::read(flags.config.as_deref(), &PROGRAM)?;
     let problem = Problem::of(OtSettings {
         epsilon: Auto::Auto,
         relaxation: Relaxation { source: RELAXATION_USUAL, target: None },
         input: flags.input.clone(),
         measure: flags.measure.clone(),
         raw_velocity: flags.raw_velocity,
-        ..Layers::read(flags.config.as_deref(), &PROGRAM)?.settings()?
+        ..below.settings_beside::<OtSuggestFlags, OtSettings>()?
     })?;
     problem.settings.check().map_err(super::problem::usage)?;
     Ok(problem)
