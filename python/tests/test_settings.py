@@ -60,7 +60,7 @@ def test_numbers_and_the_texts_of_the_command_mean_the_same():
 
 
 def test_what_is_none_is_the_default():
-    nothing = {name: None for name in NUMBERS}
+    nothing = {**{name: None for name in NUMBERS}, "buckets": ()}
     assert swathe.ot.solve_batch([PAIR, PAIR], **nothing).rows() == swathe.ot.solve_batch([PAIR, PAIR]).rows()
 
 

@@ -55,7 +55,7 @@ pub fn of_texts<S: Args>(
 }
 
 /// Settings from values, as `run.json` and keywords of Python have them: texts, or numbers, of which
-/// sizes are in bytes and times in seconds. `null` is no value.
+/// sizes are in bytes and times in seconds. `null` and an empty list are no value.
 ///
 /// # Errors
 /// If a value is none of its setting.
@@ -75,6 +75,7 @@ pub fn of_values<S: Args>(values: &BTreeMap<String, Value>) -> Result<S, WrongSe
 fn text_of(value: &Value, separator: &str, unit: &str) -> Option<String> {
     Some(match value {
         Value::Null => return None,
+        Value::Array(all) if all.is_empty() => return None,
         Value::String(text) => text.clone(),
         // With a unit there is no exponent.
         Value::Number(number) if !unit.is_empty() && number.is_f64() => {
