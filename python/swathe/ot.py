@@ -46,32 +46,8 @@ __all__ = [
 ]
 
 _FIELDS = ("velocity", "created", "destroyed", "cost", "velocity_raw")
-_SETTINGS = (
-    "epsilon",
-    "relaxation",
-    "raw_velocity",
-    "reference",
-    "coord_scale",
-    "normalize",
-    "crop",
-    "padding",
-    "buckets",
-    "pool",
-    "tolerance",
-    "max_iterations",
-    "precision",
-)
-_ENGINE = (
-    "device",
-    "threads",
-    "memory",
-    "memory_margin",
-    "batch_size",
-    "batch_size_max",
-    "time_limit",
-    "verify",
-    "seed",
-)
+_SETTINGS = tuple(_swathe.ot.setting_names())
+_ENGINE = tuple(_swathe.engine_names())
 
 
 class Geometry(NamedTuple):
@@ -398,7 +374,7 @@ def solve_batch(
                 "a run folder has what the command writes"
             )
         return _solve_into(
-            problems, ot, engine, keeps, progress, out, resume, ids, um_per_px, is_auto
+            problems, _swathe.ot.Notes(ot, is_auto), engine, keeps, progress, out, resume, ids, um_per_px
         )
     if resume or ids is not None:
         raise ValueError("resume and ids go with out, the folder of a run")
@@ -407,7 +383,7 @@ def solve_batch(
     callback, close = progress_callback(progress, "ot")
     try:
         raw, failed, report = _swathe.ot.solve_pairs(
-            problems, ot, engine, keeps, mode == "sequential", on_error == "return", callback, notes
+            problems, engine, keeps, mode == "sequential", on_error == "return", callback, notes
         )
     finally:
         close()
@@ -509,7 +485,7 @@ def check(
 
 def _solve_into(
     problems: Iterable[Sequence[ArrayLike | None]],
-    ot: dict[str, Any],
+    notes: _swathe.ot.Notes,
     engine: dict[str, Any],
     keeps: bool,
     progress: bool | Callable[[int, int], object],
@@ -517,18 +493,16 @@ def _solve_into(
     resume: bool,
     ids: Sequence[str] | None,
     um_per_px: float | None,
-    is_auto: bool,
 ) -> Run:
     names = None if ids is None else [str(name) for name in ids]
     callback, close = progress_callback(progress, "ot")
     try:
         texts = _swathe.ot.solve_into(
             problems,
-            ot,
             engine,
             keeps,
             callback,
-            _swathe.ot.Notes(ot, is_auto),
+            notes,
             out=os.fspath(out),
             resume=resume,
             ids=names,
@@ -588,7 +562,6 @@ def stream(
 
             _swathe.ot.solve_pairs(
                 chunk,
-                ot,
                 engine,
                 keeps,
                 mode == "sequential",

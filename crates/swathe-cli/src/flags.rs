@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
-use swathe_command::option_defaults::{config_among, with_defaults};
+use swathe_command::option_defaults::with_defaults;
 use swathe_command::program::programs;
 
 pub(crate) use report::ReportFlags;
@@ -29,7 +29,6 @@ struct Cli {
 /// Environment variables and `swathe.toml` set the defaults of a workload whose name is among
 /// `words`.
 pub(crate) fn command(words: &[String]) -> clap::Command {
-    let config = config_among(words);
     let shared = Cli::command();
     let names: Vec<String> =
         shared.get_subcommands().map(|command| command.get_name().to_owned()).collect();
@@ -38,7 +37,7 @@ pub(crate) fn command(words: &[String]) -> clap::Command {
     let mut command = shared.subcommands(programs.map(|(at, program)| {
         // clap numbers commands without an explicit order from 0 on.
         let command = match words.iter().any(|word| word == program.kind.name) {
-            true => with_defaults(program, config.as_deref()),
+            true => with_defaults(program, words),
             false => (program.command)(),
         };
         let command = match program.has_kernels {
@@ -128,13 +127,14 @@ pub(crate) struct DemoFlags {
     pub(crate) progress: String,
 }
 
-/// Prints every setting of a workload, or of all: its value and whether that is the default or comes
-/// from a SWATHE_* variable or from swathe.toml. What a command line says goes before all of them.
+/// Prints every setting of a command, or of all workloads: its value and whether that is the default
+/// or comes from a SWATHE_* variable or from swathe.toml. What a command line says goes before all of
+/// them.
 #[derive(Debug, Args)]
 pub(crate) struct ConfigFlags {
-    /// Only this workload
-    #[arg(value_name = "WORKLOAD")]
-    pub(crate) workload: Option<String>,
+    /// Only this workload, such as ot, or this command of it, such as ot suggest
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
     /// Settings file [default: ./swathe.toml, if there is one]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

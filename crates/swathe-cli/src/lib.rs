@@ -78,7 +78,7 @@ fn type_in_quietly(words: Vec<String>) -> Result<Code, CliError> {
 fn type_in(words: Vec<String>) -> Result<Code, CliError> {
     let matches = match flags::command(&words).try_get_matches_from(&words) {
         Ok(matches) => matches,
-        Err(error) => return program::help_or_fault(&error),
+        Err(error) => return program::help_or_fault(&error, &words),
     };
     swathe_command::settings::set_words(words);
     dispatch(&matches)

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use swathe_run::store::run_folder::FolderError;
 
+use crate::declaration::WrongSetting;
 use crate::stderr;
 
 /// The exit status of the program. Scripts rely on the numbers.
@@ -49,9 +50,23 @@ impl CliError {
         CliError::new(Code::Usage, message)
     }
 
+    /// A setting that has a wrong value; `origin` is where the value comes from.
+    pub fn wrong_setting(origin: &str, wrong: &WrongSetting) -> CliError {
+        let WrongSetting { value, wrong, .. } = wrong;
+        CliError::usage(format!("{origin} is '{value}', {}", wrong.complaint)).hint(&wrong.hint)
+    }
+
     /// The same with a hint for the user.
     pub fn hint(self, hint: impl Into<String>) -> CliError {
         CliError { hint: Some(hint.into()), ..self }
+    }
+
+    /// The message and the hint, for a caller that raises exceptions.
+    pub fn text(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{}; {hint}", self.message),
+            None => self.message.clone(),
+        }
     }
 
     /// Prints the message and the hint to stderr.

@@ -1,13 +1,14 @@
 //! GPUs: which ones a run uses, and the message if there are none.
 
-use swathe::{Faults, Gpu, GpuSearch, Gpus, RefusedReason, Routing};
+use std::str::FromStr;
+
+use swathe::{Device, Faults, Gpu, GpuSearch, Gpus, RefusedReason, Routing, Settings};
 
 use crate::cli_error::CliError;
-use crate::settings::Found;
-use crate::status;
+use crate::setting_value::WrongValue;
 use crate::vulkan;
 
-/// The value of `--device`.
+/// The value of the setting `device`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceChoice {
     /// The device that was measured to be fastest.
@@ -19,18 +20,34 @@ pub enum DeviceChoice {
     Gpu(Option<Vec<usize>>),
 }
 
-impl DeviceChoice {
-    /// Parses the value of `--device`.
-    ///
-    /// # Errors
-    /// If the value does not name a device.
-    pub fn parse(found: &Found) -> Result<DeviceChoice, CliError> {
+/// The devices that a run opens.
+#[derive(Debug, Default)]
+pub struct Opened {
+    /// The graphics processors.
+    pub gpus: Vec<Gpu>,
+    /// Which of them take a problem.
+    pub routing: Routing,
+    /// Why there are none, if one was to be expected.
+    pub note: Option<String>,
+}
+
+impl Opened {
+    /// The engine's settings with these devices.
+    pub fn into_settings(self, engine: Settings) -> Settings {
+        let devices = self.gpus.into_iter().map(Device::Gpu).collect();
+        Settings { devices, routing: self.routing, ..engine }
+    }
+}
+
+impl FromStr for DeviceChoice {
+    type Err = WrongValue;
+
+    fn from_str(text: &str) -> Result<DeviceChoice, WrongValue> {
         let wrong = || {
-            found
-                .fault("a device")
-                .hint("write auto, cpu, gpu, or gpu:0,2; `swathe devices` shows what there is")
+            let hint = "write auto, cpu, gpu, or gpu:0,2; `swathe devices` shows what there is";
+            WrongValue::not("a device", hint)
         };
-        match found.value.as_str() {
+        match text {
             "auto" => Ok(DeviceChoice::Auto),
             "cpu" => Ok(DeviceChoice::Cpu),
             "gpu" => Ok(DeviceChoice::Gpu(None)),
@@ -42,21 +59,25 @@ impl DeviceChoice {
             }
         }
     }
+}
 
-    /// Opens the chosen devices. With `auto`, the run uses the CPU if there is no usable GPU; one
-    /// line on stderr says why, if one was to be expected.
+impl DeviceChoice {
+    /// Opens the chosen devices among those that `find` finds. With `auto`, the run uses the CPU if
+    /// there is no usable GPU. Errors call the setting `name`.
     ///
     /// # Errors
     /// If a GPU is asked for that does not exist, or if a variable has an invalid value.
     pub fn open(
         &self,
+        name: &str,
         has_kernels: bool,
         faults: &Faults,
-    ) -> Result<(Vec<Gpu>, Routing), CliError> {
+        find: impl FnOnce(&GpuSearch) -> Gpus,
+    ) -> Result<Opened, CliError> {
         let wanted = match self {
-            DeviceChoice::Cpu => return Ok((Vec::new(), Routing::Measured)),
+            DeviceChoice::Cpu => return Ok(Opened::default()),
             // The search for devices is slow, so workloads without kernels skip it.
-            DeviceChoice::Auto if !has_kernels => return Ok((Vec::new(), Routing::Measured)),
+            DeviceChoice::Auto if !has_kernels => return Ok(Opened::default()),
             DeviceChoice::Auto => None,
             DeviceChoice::Gpu(wanted) => wanted.as_deref(),
         };
@@ -64,14 +85,14 @@ impl DeviceChoice {
         let is_hopeless =
             !search.software && !vulkan::may_have_hardware() && !vulkan::is_set_by_hand();
         if *self == DeviceChoice::Auto && is_hopeless {
-            return Ok((Vec::new(), Routing::Measured));
+            return Ok(Opened::default());
         }
-        let found = Gpus::find(&search);
+        let found = find(&search);
         let mut usable = found.usable.clone();
         if usable.is_empty() && matches!(self, DeviceChoice::Gpu(_)) {
             let why = why_none(&found);
-            return Err(CliError::usage(format!("--device asks for a graphics processor: {why}"))
-                .hint("`swathe devices` shows what there is; --device auto does without"));
+            return Err(CliError::usage(format!("{name} asks for a graphics processor: {why}"))
+                .hint("`swathe devices` shows what there is; auto does without"));
         }
         if let Some(numbers) = wanted {
             if let Some(missing) = numbers.iter().find(|&&number| number >= usable.len()) {
@@ -80,21 +101,19 @@ impl DeviceChoice {
                     0 => "there is only gpu:0".to_owned(),
                     last => format!("there are only gpu:0 to gpu:{last}"),
                 };
-                return Err(CliError::usage(format!(
-                    "--device asks for gpu:{missing}, but {there}"
-                ))
-                .hint("`swathe devices` shows what there is"));
+                return Err(CliError::usage(format!("{name} asks for gpu:{missing}, but {there}"))
+                    .hint("`swathe devices` shows what there is"));
             }
             usable = numbers.iter().map(|&number| usable[number].clone()).collect();
         }
-        if usable.is_empty() && is_broken(&found) {
-            status!("no graphics processor, all runs on the CPU: {}", why_none(&found));
-        }
+        let is_lost = usable.is_empty() && is_broken(&found);
+        let note = is_lost
+            .then(|| format!("no graphics processor, all runs on the CPU: {}", why_none(&found)));
         let routing = match self {
             DeviceChoice::Gpu(_) => Routing::Launch,
             _ => Routing::Measured,
         };
-        Ok((usable, routing))
+        Ok(Opened { gpus: usable, routing, note })
     }
 }
 

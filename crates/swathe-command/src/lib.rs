@@ -6,16 +6,20 @@
 //! of your own needs only this crate.
 
 pub mod cli_error;
+pub mod declaration;
+pub mod engine_settings;
 pub mod gpus;
 pub mod interrupt;
+pub mod layers;
 pub mod option_defaults;
-mod placement;
+pub mod placement;
 mod plan_text;
 pub mod program;
 pub mod progress;
 pub mod run_command;
 pub mod run_flags;
 pub mod selection;
+pub mod setting_value;
 pub mod settings;
 pub mod settings_file;
 pub mod stderr;

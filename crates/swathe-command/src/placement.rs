@@ -22,7 +22,7 @@ use crate::cli_error::{CliError, Code};
 use crate::{status, warning};
 
 /// The name of the placement setting in `run.json`.
-pub(crate) const SETTING: &str = "placement";
+const SETTING: &str = "placement";
 /// The file in the folder of the shards that holds their common placement.
 const SHARED_FILE: &str = "placement.json";
 
@@ -45,18 +45,36 @@ const TRIAL_END_TIME: Duration = Duration::from_millis(200);
 
 type SourceOf<F> = Source<<<F as Finish>::Workload as Workload>::Problem, <F as Finish>::Failure>;
 
-/// Decides the placement if both devices and the CPU can solve problems of this run. Sizes without
-/// measured costs are measured first, unless the plan is only explained; the answers of these
-/// trials are dropped.
-pub(crate) fn decide<F: Finish>(
+/// Gives a run the costs that earlier ones measured, and decides the placement if both devices and the
+/// CPU can solve its problems. Sizes without measured costs are measured first, unless the plan is
+/// only explained; the answers of these trials are dropped. `output` is the folder of the run, if it
+/// has one. Returns the graphics processors.
+///
+/// # Errors
+/// If the placement that all shards share cannot be read or written.
+pub fn place<F: Finish>(
+    finish: &Arc<F>,
+    source: &SourceOf<F>,
+    engine: &mut Settings,
+    output: Option<&Output>,
+    is_explained: bool,
+) -> Result<Vec<GpuInfo>, CliError> {
+    let gpus = engine.devices.iter().filter_map(|device| Some(device.gpu()?.info().clone()));
+    let gpus: Vec<GpuInfo> = gpus.collect();
+    engine.costs = cost_file::load(&gpus);
+    decide(finish, source, engine, &gpus, output, is_explained)?;
+    Ok(gpus)
+}
+
+fn decide<F: Finish>(
     finish: &Arc<F>,
     source: &SourceOf<F>,
     engine: &mut Settings,
     gpus: &[GpuInfo],
-    output: &Output,
+    output: Option<&Output>,
     is_explained: bool,
 ) -> Result<(), CliError> {
-    if let Some(begun_with) = recorded(output) {
+    if let Some(begun_with) = output.and_then(recorded) {
         let rows = begun_with.iter().flat_map(Placement::rows);
         let mut on = rows.map(|row| row.on);
         if engine.devices.is_empty() && on.any(|on| on == PlacedOn::Devices) {
@@ -138,16 +156,19 @@ pub(crate) fn decide<F: Finish>(
     }
     cost_file::save(&engine.costs, gpus);
     cost_file::keep_placement(name, gpus, n_threads, &decided);
-    engine.placement = Some(match output.shard {
-        Some(_) => share(output, decided)?,
-        None => decided,
+    engine.placement = Some(match output {
+        Some(output) if output.shard.is_some() => share(output, decided)?,
+        _ => decided,
     });
     Ok(())
 }
 
-/// The placement as a value for `run.json`.
-pub(crate) fn setting(placement: &Placement) -> Value {
-    serde_json::to_value(placement).unwrap_or(Value::Null)
+/// Adds the placement of a run to its settings.
+pub fn record(engine: &Settings, settings: &mut BTreeMap<String, Value>) {
+    if let Some(placement) = &engine.placement {
+        let value = serde_json::to_value(placement).unwrap_or(Value::Null);
+        settings.insert(SETTING.to_owned(), value);
+    }
 }
 
 /// The placement that the resumed run, or another shard of the run, started with; the inner value

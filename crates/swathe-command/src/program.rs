@@ -12,6 +12,8 @@ use swathe_run::kind::RunKind;
 use swathe_run::store::run_folder::FolderError;
 
 use crate::cli_error::{CliError, Code};
+use crate::declaration::names_of;
+use crate::option_defaults::{with_defaults, wrong_value};
 use crate::{interrupt, settings, status, stderr, variables};
 
 /// A workload's command, as plain data. It is registered by one line in the list of programs.
@@ -20,8 +22,8 @@ pub struct Program {
     /// The kind of its runs. The kind's name is also the name of the command and of its section in
     /// `swathe.toml`.
     pub kind: &'static RunKind,
-    /// The settings that its section may have in addition to those of every run.
-    pub settings: &'static [&'static str],
+    /// Declares its settings: the `augment_args` of a struct that derives clap's `Args`.
+    pub settings: fn(clap::Command) -> clap::Command,
     /// The default of `--prefetch`: one batch per thread (`None`), or a number if the problems are
     /// already in memory.
     pub n_prefetch: Option<usize>,
@@ -71,7 +73,7 @@ impl Program {
     ) -> Program {
         Program {
             kind,
-            settings: &[],
+            settings: |command| command,
             n_prefetch: None,
             has_kernels: false,
             command,
@@ -82,14 +84,21 @@ impl Program {
             bench_ways: &[],
         }
     }
+
+    /// The names of its settings.
+    pub fn setting_names(&self) -> Vec<String> {
+        names_of(&(self.settings)(clap::Command::new("settings")))
+    }
 }
 
 /// The `main` function of a binary that consists of one program.
 pub fn main(program: &'static Program) -> ExitCode {
     // Leaking is fine, because this happens once per process.
     prepare(Box::leak(Box::new([program])));
-    let arguments = std::env::args_os().collect();
-    execute(arguments, (program.command)(), |matches| (program.run)(matches)).into()
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let words = arguments.iter().map(|word| word.to_string_lossy().into_owned());
+    let command = with_defaults(program, &words.collect::<Vec<String>>());
+    execute(arguments, command, |matches| (program.run)(matches)).into()
 }
 
 /// Parses arguments, the program's name first, runs the command and returns the exit status. All
@@ -107,9 +116,9 @@ pub fn execute(
             || std::env::var("SWATHE_PROGRESS").is_ok_and(|style| style == "json");
         stderr::set_json(is_json);
         settings::set_words(words.clone());
-        let matches = match command.arg(quiet_flag()).try_get_matches_from(words) {
+        let matches = match command.arg(quiet_flag()).try_get_matches_from(&words) {
             Ok(matches) => matches,
-            Err(error) => return help_or_fault(&error),
+            Err(error) => return help_or_fault(&error, &words),
         };
         if matches.get_flag(QUIET) {
             stderr::set_quiet();
@@ -168,15 +177,19 @@ fn without_help_of_help(mut words: Vec<String>) -> Vec<String> {
     words
 }
 
-/// Prints help to stdout and returns success; turns any other parse result into an error.
+/// Prints help to stdout and returns success; turns any other parse result of these words into an
+/// error.
 ///
 /// # Errors
 /// If the arguments could not be parsed.
-pub fn help_or_fault(error: &clap::Error) -> Result<Code, CliError> {
+pub fn help_or_fault(error: &clap::Error, words: &[String]) -> Result<Code, CliError> {
     if !error.use_stderr() {
         // A closed pipe (`| head -1`) is not an error.
         let _ = error.print();
         return Ok(Code::Solved);
+    }
+    if let Some(wrong) = wrong_value(error, words) {
+        return Err(wrong);
     }
     let text = error.render().to_string();
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {

@@ -4,6 +4,7 @@ mod setback_warnings;
 
 use std::fmt;
 use std::io::IsTerminal;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle as
 use swathe::{Counts, Event, Observer, Sample};
 use swathe_run::explain::quantity;
 
+use crate::setting_value::WrongValue;
 use crate::summary::counted;
 use crate::{status, stderr, warning};
 use setback_warnings::SetbackWarnings;
@@ -31,16 +33,20 @@ pub enum ProgressStyle {
     None,
 }
 
-impl ProgressStyle {
-    /// The style of this name.
-    pub fn parse(text: &str) -> Option<ProgressStyle> {
-        Some(match text {
+impl FromStr for ProgressStyle {
+    type Err = WrongValue;
+
+    fn from_str(text: &str) -> Result<ProgressStyle, WrongValue> {
+        Ok(match text {
             "auto" => ProgressStyle::Auto,
             "bar" => ProgressStyle::Bar,
             "plain" => ProgressStyle::Plain,
             "json" => ProgressStyle::Json,
             "none" => ProgressStyle::None,
-            _ => return None,
+            _ => {
+                let hint = "write auto, bar, plain, json or none";
+                return Err(WrongValue::not("a way to show progress", hint));
+            }
         })
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use swathe::{
-    Budget, DeviceId, DeviceUse, EndCause, Finish, GpuInfo, GpuUse, OutcomeKind, Report,
-    Reservation, Simd, Source, Workload,
+    Budget, DeviceId, DeviceUse, EndCause, Finish, GpuUse, OutcomeKind, Report, Reservation, Simd,
+    Source, Workload,
 };
 use swathe_run::explain::failure_groups::{self, FailureGroup};
 use swathe_run::explain::flame::flame_svg;
@@ -53,10 +53,7 @@ where
         let message = format!("answers of {name} cannot be verified: it does not compare them");
         return Err(CliError::usage(message).hint("leave --verify out"));
     }
-    let gpus: Vec<GpuInfo> =
-        run.engine.devices.iter().filter_map(|device| Some(device.gpu()?.info().clone())).collect();
-    run.engine.costs = cost_file::load(&gpus);
-    placement::decide(finish, source, &mut run.engine, &gpus, &run.output, run.explain)?;
+    let gpus = placement::place(finish, source, &mut run.engine, Some(&run.output), run.explain)?;
     if run.explain {
         let plan = swathe::explain(finish.as_ref(), source, &run.engine);
         let has_kernels = run.has_kernels;
@@ -67,9 +64,7 @@ where
     }
     let mut settings = provenance.settings;
     run.selection.record(&mut settings)?;
-    if let Some(placement) = &run.engine.placement {
-        settings.insert(placement::SETTING.to_owned(), placement::setting(placement));
-    }
+    placement::record(&run.engine, &mut settings);
     let identity = Identity {
         workload: name.to_owned(),
         settings,

@@ -20,23 +20,9 @@ pub struct Selection {
 
 impl Selection {
     /// The selection from the flags.
-    ///
-    /// # Errors
-    /// If the limit is not a positive number.
-    pub(crate) fn of(flags: &RunFlags) -> Result<Selection, CliError> {
-        let limit = match &flags.limit {
-            None => None,
-            Some(text) => match text.parse::<usize>() {
-                Ok(n) if n > 0 => Some(n),
-                _ => {
-                    return Err(CliError::usage(format!(
-                        "--limit is '{text}', which is not a number of problems"
-                    ))
-                    .hint("write 1 or more"));
-                }
-            },
-        };
-        Ok(Selection { limit, only: flags.only.clone(), is_applied: Cell::new(false) })
+    pub(crate) fn of(flags: &RunFlags) -> Selection {
+        let (limit, only) = (flags.limit, flags.only.clone());
+        Selection { limit, only, is_applied: Cell::new(false) }
     }
 
     /// The numbers of the selected problems in input order; `None` selects all. `what` names the
@@ -108,25 +94,21 @@ mod tests {
 
     #[test]
     fn ids_and_a_limit_are_looked_up_in_the_input() {
-        let of = |limit: Option<&str>, only: &[&str]| {
-            Selection::of(&RunFlags {
-                limit: limit.map(str::to_owned),
-                only: only.iter().map(|&id| id.to_owned()).collect(),
-                ..RunFlags::default()
-            })
+        let of = |limit: Option<usize>, only: &[&str]| {
+            let only = only.iter().map(|&id| id.to_owned()).collect();
+            Selection { limit, only, is_applied: Cell::new(false) }
         };
         let ids = ["a", "b", "c"];
         let choose = |selection: Selection| selection.choose("pair", ids.iter().copied()).unwrap();
-        assert_eq!(choose(of(None, &[]).unwrap()), None);
-        assert_eq!(choose(of(Some("2"), &[]).unwrap()), Some(vec![0, 1]));
-        assert_eq!(choose(of(Some("9"), &[]).unwrap()), Some(vec![0, 1, 2]));
-        assert_eq!(choose(of(None, &["c", "a"]).unwrap()), Some(vec![0, 2]));
-        assert_eq!(choose(of(Some("1"), &["c", "a"]).unwrap()), Some(vec![0]));
-        let missing = of(None, &["d"]).unwrap();
+        assert_eq!(choose(of(None, &[])), None);
+        assert_eq!(choose(of(Some(2), &[])), Some(vec![0, 1]));
+        assert_eq!(choose(of(Some(9), &[])), Some(vec![0, 1, 2]));
+        assert_eq!(choose(of(None, &["c", "a"])), Some(vec![0, 2]));
+        assert_eq!(choose(of(Some(1), &["c", "a"])), Some(vec![0]));
+        let missing = of(None, &["d"]);
         let error = missing.choose("pair", ids.iter().copied()).unwrap_err();
         assert!(format!("{error:?}").contains("no pair \\\"d\\\""), "{error:?}");
-        assert!(of(Some("0"), &[]).is_err());
-        let unseen = of(Some("1"), &[]).unwrap();
+        let unseen = of(Some(1), &[]);
         assert!(unseen.record(&mut BTreeMap::new()).is_err());
     }
 }

@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 
+use crate::declaration::nearest;
+use crate::option_defaults::names;
 use crate::program::programs;
-use crate::settings::names;
 use crate::warning;
 
 /// Variables that are not settings; the last three are for tests.
@@ -39,12 +40,4 @@ pub(crate) fn warn_of_unknown() {
             None => warning!("the variable {PREFIX}{own} is not known and not used"),
         }
     }
-}
-
-/// The most similar known name, if it is similar enough.
-fn nearest<'a>(name: &str, known: &'a [String]) -> Option<&'a String> {
-    const SIMILARITY_MIN: f64 = 0.8;
-    let similar = known.iter().map(|known| (strsim::jaro(name, known), known));
-    let nearest = similar.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (nearest.0 >= SIMILARITY_MIN).then_some(nearest.1)
 }

@@ -197,7 +197,7 @@ pub(crate) fn n_axes_max() -> usize {
 /// The most bytes that a batch may take.
 #[pyfunction]
 pub(crate) fn batch_bytes_max(engine: &Bound<'_, PyDict>) -> PyResult<u64> {
-    Ok(launch_bytes_max(&engine_settings(engine)?))
+    Ok(launch_bytes_max(&engine_settings(engine, false)?))
 }
 
 /// Half of the memory: the results of a batch wait while the next one is solved.
@@ -263,7 +263,7 @@ impl CallableRun {
         stop: &StopHandle,
         first: usize,
     ) -> PyResult<CallableRun> {
-        let mut settings = engine_settings(engine)?;
+        let mut settings = engine_settings(engine, false)?;
         settings.stop = stop.0.clone();
         settings.padding = Padding::Exact;
         if is_batched {

@@ -21,6 +21,7 @@ fn _swathe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(quiet_command, module)?)?;
     module.add_function(wrap_pyfunction!(stay_warm, module)?)?;
     module.add_function(wrap_pyfunction!(swathe_python::devices::devices, module)?)?;
+    module.add_function(wrap_pyfunction!(swathe_python::keywords::engine_names, module)?)?;
     module.add_class::<callable::StopHandle>()?;
     module.add_class::<callable_rows::Fingerprint>()?;
     module.add_function(wrap_pyfunction!(callable::run_callable, module)?)?;

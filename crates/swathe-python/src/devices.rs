@@ -1,27 +1,21 @@
 //! The devices of this machine.
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use swathe::{Cpu, Faults, GpuSearch, Gpus};
-
-/// Searches for graphics processors, among them software devices if `SWATHE_SOFTWARE_GPU` is set.
-pub(crate) fn find_gpus(faults: &Faults) -> Gpus {
-    let software = std::env::var("SWATHE_SOFTWARE_GPU");
-    Gpus::find(&GpuSearch {
-        software: software.is_ok_and(|text| text != "0" && !text.is_empty()),
-        faults: faults.clone(),
-        ..GpuSearch::default()
-    })
-}
+use swathe::{Cpu, Faults, Gpus};
+use swathe_command::gpus::search;
 
 /// A description of every device: `device` is what the argument of that name takes, or `None` with
 /// the reason under `refused`.
 ///
 /// # Errors
-/// If Python is out of memory.
+/// If a `SWATHE_*` variable has no value of its kind.
 #[pyfunction]
 pub fn devices(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let (cpu, found) = py.detach(|| (Cpu::detect(), find_gpus(&Faults::none())));
+    let search = search(&Faults::none());
+    let search = search.map_err(|error| PyValueError::new_err(error.text()))?;
+    let (cpu, found) = py.detach(|| (Cpu::detect(), Gpus::find(&search)));
     let mut all = Vec::new();
     let row = PyDict::new(py);
     row.set_item("device", "cpu")?;

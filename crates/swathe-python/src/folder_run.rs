@@ -11,12 +11,13 @@ use pyo3::exceptions::{
 use pyo3::prelude::*;
 use serde_json::Value;
 use swathe::{Event, Finish, Observer, Settings, Simd, Source, Workload};
+use swathe_command::placement;
 use swathe_run::kind::RunKind;
 use swathe_run::store::execute::{Output, execute};
 use swathe_run::store::rows::Rows;
 use swathe_run::store::run_folder::{FolderError, Identity, InputFile, shard_problems};
 
-use crate::{Interrupt, Progress};
+use crate::{Interrupt, Progress, place};
 
 /// Where a call writes its answers, and what they depend on.
 #[derive(Debug)]
@@ -78,15 +79,6 @@ impl FolderRun {
         F: Finish,
         R: Rows<Solution = F::Finished> + Send,
     {
-        let identity = Identity {
-            workload: F::Workload::NAME.to_owned(),
-            settings: self.settings,
-            inputs: vec![self.input],
-            n_problems: self.shard.map_or(source.n_problems(), |shard| shard.n_problems) as u64,
-            shard: None,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            simd: Simd::detect().path().name().to_owned(),
-        };
         let output = Output {
             kind: self.kind,
             out: self.out,
@@ -95,6 +87,18 @@ impl FolderRun {
             command: self.call,
             settings: BTreeMap::new(),
             gives_up: self.gives_up,
+        };
+        let mut settings = self.settings;
+        py.detach(|| place(finish, source, &mut engine, Some(&output)))?;
+        placement::record(&engine, &mut settings);
+        let identity = Identity {
+            workload: F::Workload::NAME.to_owned(),
+            settings,
+            inputs: vec![self.input],
+            n_problems: self.shard.map_or(source.n_problems(), |shard| shard.n_problems) as u64,
+            shard: None,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            simd: Simd::detect().path().name().to_owned(),
         };
         let told = Arc::new(Mutex::new((Interrupt::new(), progress)));
         let (observed, stop) = (Arc::clone(&told), engine.stop.clone());

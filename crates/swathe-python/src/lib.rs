@@ -10,10 +10,11 @@ mod engine_settings;
 mod figures;
 mod folder_run;
 mod interrupt;
+pub mod keywords;
 mod progress;
 
 pub use array_view::{ArrayView, ElementType};
-pub use engine_settings::engine_settings;
+pub use engine_settings::{engine_settings, place};
 pub use figures::figures;
 pub use folder_run::{FolderRun, Shard};
 pub use interrupt::{Interrupt, interruptible};

@@ -2,3 +2,4 @@
 
 pub mod counting_allocator;
 pub mod python;
+pub mod setting_forms;

@@ -21,7 +21,6 @@ class Notes:
 
 def solve_pairs(
     pairs: Iterable[Sequence[ArrayLike | None]],
-    ot: dict[str, Any],
     engine: dict[str, Any],
     keeps_fields: bool,
     is_sequential: bool,
@@ -33,7 +32,6 @@ def solve_pairs(
 ) -> tuple[list[RawSolution | None], list[tuple[int, str, str]], str | None]: ...
 def solve_into(
     pairs: Iterable[Sequence[ArrayLike | None]],
-    ot: dict[str, Any],
     engine: dict[str, Any],
     keeps_fields: bool,
     progress: Callable[[int, int], object] | None,
@@ -57,6 +55,7 @@ def check(
     potentials: tuple[ArrayLike, ArrayLike] | None,
     plan: tuple[list[int], list[int], list[float]] | None,
 ) -> dict[str, float]: ...
+def setting_names() -> list[str]: ...
 def buckets(shapes: list[tuple[int, int]], n: int) -> list[tuple[int, int]]: ...
 def pair_geometry(
     pair: tuple[ArrayLike, ArrayLike],

@@ -8,8 +8,8 @@ use crate::workspace::Package;
 /// The role of a crate, which determines what it may depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role<'a> {
-    /// A shared crate, by its position: `swathe ← swathe-formats ← swathe-run ← swathe-command`, and
-    /// `swathe-python`, which needs no command.
+    /// A shared crate, by its position: `swathe ← swathe-formats ← swathe-run ← swathe-command ←
+    /// swathe-python`.
     Ground(usize),
     /// `workloads/NAME/solver`.
     Solver(&'a str),
@@ -33,7 +33,7 @@ const TOOLS: [&str; 2] = ["swathe-browser", "swathe-testing"];
 /// The layers as ARCHITECTURE.md draws them.
 const CHAIN: &str = "swathe ← swathe-formats ← swathe-run ← swathe-command ← \
                      workloads/*/program ← {swathe-cli, swathe-py}, and swathe ← \
-                     workloads/*/solver ← workloads/*/program; swathe-run ← swathe-python ← \
+                     workloads/*/solver ← workloads/*/program; swathe-command ← swathe-python ← \
                      workloads/*/python ← swathe-py";
 
 pub(super) fn check(tree: &Tree, packages: &[Package]) -> Vec<Finding> {

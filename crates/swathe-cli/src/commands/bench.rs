@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use serde::Serialize;
-use swathe::{Faults, Gpu};
+use swathe::{Faults, Gpu, Gpus};
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::gpus::DeviceChoice;
 use swathe_command::program::{Operation, programs};
@@ -140,11 +140,14 @@ fn ways(name: &str) -> Result<Vec<(String, String)>, CliError> {
         format!("--device cpu --batch-size {largest}"),
     ));
     if program.is_some_and(|program| program.has_kernels) {
-        let (gpus, _) = DeviceChoice::Auto.open(true, &Faults::none())?;
-        if gpus.is_empty() {
+        let opened = DeviceChoice::Auto.open("--device", true, &Faults::none(), Gpus::find)?;
+        if let Some(note) = &opened.note {
+            swathe_command::status!("{note}");
+        }
+        if opened.gpus.is_empty() {
             return Ok(ways);
         }
-        for gpu in gpus.iter().map(Gpu::info) {
+        for gpu in opened.gpus.iter().map(Gpu::info) {
             let way = format!("gpu:{} ({})", gpu.number, gpu.name);
             ways.push((way, format!("--device gpu:{}", gpu.number)));
         }

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde_json::Value;
 use swathe_command::cli_error::{CliError, Code};
+use swathe_command::layers::replaying;
 use swathe_command::program::{Program, programs};
-use swathe_command::settings::replaying;
 use swathe_command::{status, stdout};
 use swathe_run::explain::comparison::{TableChanges, same_problems};
 use swathe_run::explain::quantity::{bytes, time};
@@ -122,8 +122,8 @@ fn settings(run: &RunJson, program: &Program) -> Option<BTreeMap<String, Value>>
     let unshown = unshown.iter().map(|(name, text)| (name.clone(), Value::from(text.as_str())));
     let mut settings: BTreeMap<String, Value> = unshown.collect();
     settings.retain(|name, _| !DROPPED.contains(&name.as_str()));
-    for &name in program.settings {
-        settings.extend(run.identity.settings.get(name).map(|its| (name.to_owned(), its.clone())));
+    for name in program.setting_names() {
+        settings.extend(run.identity.settings.get(&name).map(|its| (name, its.clone())));
     }
     Some(settings)
 }
@@ -132,7 +132,7 @@ fn settings(run: &RunJson, program: &Program) -> Option<BTreeMap<String, Value>>
 fn is_resolved(program: &Program, settings: &BTreeMap<String, Value>, name: &str) -> bool {
     let command = (program.command)();
     let mut arguments = command.get_arguments();
-    program.settings.contains(&name)
+    program.setting_names().iter().any(|its| its == name)
         && settings.contains_key(name)
         && arguments.any(|its| its.get_long() == Some(name) && its.get_action().takes_values())
 }

@@ -11,6 +11,7 @@ mod arc_saved;
 mod arc_show;
 mod arc_usage;
 mod array_inputs;
+mod config;
 mod gpus;
 mod interruption;
 mod memory;

@@ -39,7 +39,7 @@ use swathe_command::cli_error::{CliError, Code};
 use swathe_command::interrupt;
 use swathe_command::run_command::{Provenance, reserve_index, run_command};
 use swathe_command::run_flags::RunFlags;
-use swathe_command::settings::{RunSettings, parse_bytes, resolve};
+use swathe_command::settings::{RunSettings, resolve};
 use swathe_command::summary::counted;
 use swathe_command::{error, status, warning};
 
@@ -81,7 +81,7 @@ fn check_kind(run: &Path) -> Result<(), CliError> {
 fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
     let flags = asked.flags;
     let run = resolve(run, &flags.out, &PROGRAM)?;
-    let limits = limits(flags)?;
+    let limits = limits(flags);
     asked.check_flags(run.output.shard.is_some())?;
     let rules = attempt_rules(flags.vote, flags.rank_by.as_deref())?;
     if flags.submission.is_none() && (flags.vote || flags.rank_by.is_some()) {
@@ -229,32 +229,9 @@ fn attempt_rules(has_votes: bool, rank_by: Option<&Path>) -> Result<AttemptRules
 /// The setting that runs with differs have: which answers they see.
 const DIFFERS_SETTING: &str = "differs-see";
 
-fn limits(flags: &ArcJobFlags) -> Result<Limits, CliError> {
-    let work_max = flags.call_work.replace('_', "").parse::<u64>();
-    let work_max = work_max.ok().filter(|&n| (1..=WORK_MAX).contains(&n));
-    let bytes_max = parse_bytes(&flags.call_memory).filter(|&n| n <= CALL_BYTES_MAX);
-    Ok(Limits {
-        work_max: work_max.ok_or_else(|| {
-            CliError::usage(format!(
-                "--call-work is '{}', which is not a number of units",
-                flags.call_work
-            ))
-            .hint("write a whole number such as 8000000, at most a thousand billion")
-        })?,
-        bytes_max: bytes_max.ok_or_else(|| {
-            CliError::usage(format!(
-                "--call-memory is '{}', which is not a memory size",
-                flags.call_memory
-            ))
-            .hint("write a number and a unit, such as 128MiB, at most 1TiB")
-        })?,
-        ..Limits::default()
-    })
+fn limits(flags: &ArcJobFlags) -> Limits {
+    Limits { work_max: flags.call_work, bytes_max: flags.call_memory.0, ..Limits::default() }
 }
-
-/// More work than a machine does in a month.
-const WORK_MAX: u64 = 1_000_000_000_000;
-const CALL_BYTES_MAX: u64 = 1 << 40;
 
 fn programs(paths: &[PathBuf], dialect: DialectName) -> Result<ProgramInput, CliError> {
     read_files(paths, dialect.dialect())

@@ -9,6 +9,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use swathe_arc::Dialect;
 use swathe_command::run_flags::RunFlags;
+use swathe_command::setting_value::{ByteSize, WrongValue};
 
 pub(crate) use batt::ArcBattFlags;
 pub(crate) use generate::{ArcCombineFlags, ArcMutateFlags};
@@ -240,12 +241,27 @@ pub(crate) struct ArcJobFlags {
     pub(crate) profile: bool,
     /// Work one call may do; a unit is about one function call or eight elements of a set, and the default enough for
     /// what Python does in a second
-    #[arg(long, value_name = "N", default_value = "8000000")]
-    pub(crate) call_work: String,
+    #[arg(long, value_name = "N", default_value = "8000000", value_parser = call_work)]
+    pub(crate) call_work: u64,
     /// Memory that one call's statements may build, summed. Calls that build much wait for each other in a quarter of
     /// --memory; one alone may take about three times this size
-    #[arg(long, value_name = "SIZE", default_value = "128MiB")]
-    pub(crate) call_memory: String,
+    #[arg(long, value_name = "SIZE", default_value = "128MiB", value_parser = call_memory)]
+    pub(crate) call_memory: ByteSize,
+}
+
+fn call_work(text: &str) -> Result<u64, WrongValue> {
+    /// More work than a machine does in a month.
+    const WORK_MAX: u64 = 1_000_000_000_000;
+    let work = text.replace('_', "").parse().ok().filter(|n| (1..=WORK_MAX).contains(n));
+    let hint = "write a whole number such as 8000000, at most a thousand billion";
+    work.ok_or_else(|| WrongValue::not("a number of units", hint))
+}
+
+fn call_memory(text: &str) -> Result<ByteSize, WrongValue> {
+    const BYTES_MAX: u64 = 1 << 40;
+    let size = text.parse().ok().filter(|size: &ByteSize| size.0 <= BYTES_MAX);
+    let hint = "write a number and a unit, such as 128MiB, at most 1TiB";
+    size.ok_or_else(|| WrongValue::not("a memory size", hint))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -44,7 +44,7 @@ pub static KIND: RunKind = RunKind {
 /// The command.
 pub static PROGRAM: Program = Program {
     kind: &KIND,
-    settings: &[],
+    settings: |command| command,
     // All tasks are in memory, so more workers than threads would only take turns.
     n_prefetch: Some(0),
     has_kernels: false,

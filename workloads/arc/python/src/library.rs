@@ -122,7 +122,7 @@ impl RawLibrary {
         engine: &Bound<'py, PyDict>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Ran<'py>> {
-        let engine = engine_settings(engine)?;
+        let engine = engine_settings(engine, false)?;
         let mut programs = GridPrograms::new(Library::new(parse(&self.file, &self.text).programs));
         programs.pairing = match pairing {
             "all" => Pairing::All,

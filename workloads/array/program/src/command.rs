@@ -25,7 +25,8 @@ use crate::npz_output::NpzOutput;
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::progress::Progress;
 use swathe_command::run_command::{Provenance, reserve_index, run_command};
-use swathe_command::settings::{RunSettings, number_value, resolve};
+use swathe_command::setting_value::number_value;
+use swathe_command::settings::{RunSettings, resolve};
 use swathe_command::{error, status, warning};
 
 pub(crate) fn array(flags: &ArrayFlags) -> Result<Code, CliError> {
@@ -109,23 +110,15 @@ impl RequestedOperation {
     fn new(verb: &ArrayVerb) -> Result<RequestedOperation, CliError> {
         Ok(RequestedOperation::Operation(match verb {
             ArrayVerb::Matmul(_) => Operation::Matmul,
-            ArrayVerb::Xor(xor) => match (&xor.with, &xor.key, &xor.key_seed) {
+            ArrayVerb::Xor(xor) => match (&xor.with, &xor.key, xor.key_seed) {
                 (Some(_), _, _) => Operation::Xor(Key::Second),
-                (None, Some(key), _) => Operation::Xor(Key::Numbers(Arc::new(parse_key(key)?))),
-                (None, None, Some(seed)) => {
-                    Operation::Xor(Key::Seed(seed.parse().map_err(|_| {
-                        CliError::usage(format!(
-                            "--key-seed is '{seed}', which is not a whole number from 0 to 2^64 - 1"
-                        ))
-                    })?))
-                }
+                (None, Some(key), _) => Operation::Xor(Key::Numbers(Arc::clone(key))),
+                (None, None, Some(seed)) => Operation::Xor(Key::Seed(seed)),
                 (None, None, None) => return Ok(RequestedOperation::StoredSeed),
             },
             ArrayVerb::Map(map) => {
-                let operand = match (&map.operand, &map.with) {
-                    (Some(text), _) => Some(MapOperand::Scalar(text.parse().map_err(|_| {
-                        CliError::usage(format!("--operand is '{text}', which is not a number"))
-                    })?)),
+                let operand = match (map.operand, &map.with) {
+                    (Some(number), _) => Some(MapOperand::Scalar(number)),
                     (None, Some(_)) => Some(MapOperand::Second),
                     (None, None) => None,
                 };
@@ -185,14 +178,6 @@ fn map_kind(name: MapName, operand: Option<MapOperand>) -> Result<MapKind, CliEr
         Some(_) => Err(CliError::usage("only add and multiply take an operand")
             .hint("leave --operand and --with out")),
     }
-}
-
-fn parse_key(text: &str) -> Result<Vec<u64>, CliError> {
-    let numbers = text.split(',').map(|number| number.trim().parse::<u64>());
-    numbers.collect::<Result<_, _>>().map_err(|_| {
-        CliError::usage(format!("--key is '{text}', which is not numbers joined by commas"))
-            .hint("write something like --key 17,42,255")
-    })
 }
 
 /// The settings on which the answers depend.

@@ -1,10 +1,12 @@
 //! Flags of `swathe array`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, Subcommand, ValueEnum};
 
 use swathe_command::run_flags::RunFlags;
+use swathe_command::setting_value::{WrongValue, whole};
 
 /// XORs, multiplies or maps many arrays of different shapes.
 ///
@@ -77,13 +79,24 @@ pub(crate) struct XorFlags {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "key_seed"])]
     pub(crate) with: Option<PathBuf>,
     /// A short key that is used over and over: numbers joined by commas, each of which fits in the items' elements
-    #[arg(long, value_name = "NUMBERS", conflicts_with = "key_seed")]
-    pub(crate) key: Option<String>,
+    #[arg(long, value_name = "NUMBERS", conflicts_with = "key_seed", value_parser = key)]
+    pub(crate) key: Option<Arc<Vec<u64>>>,
     /// A key derived from a seed; the seed is stored with the result
-    #[arg(long, value_name = "N")]
-    pub(crate) key_seed: Option<String>,
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
+    pub(crate) key_seed: Option<u64>,
     #[command(flatten)]
     pub(crate) items: ItemFlags,
+}
+
+fn operand(text: &str) -> Result<f64, WrongValue> {
+    text.parse().map_err(|_| WrongValue::not("a number", "write something like --operand 2.5"))
+}
+
+fn key(text: &str) -> Result<Arc<Vec<u64>>, WrongValue> {
+    let numbers = text.split(',').map(|number| number.trim().parse::<u64>());
+    let hint = "write something like --key 17,42,255";
+    let wrong = |_| WrongValue::not("numbers joined by commas", hint);
+    numbers.collect::<Result<_, _>>().map(Arc::new).map_err(wrong)
 }
 
 #[derive(Debug, Args)]
@@ -101,8 +114,8 @@ pub(crate) struct MapFlags {
     #[arg(value_enum, value_name = "OP")]
     pub(crate) map: MapName,
     /// The number to add or to multiply by
-    #[arg(long, value_name = "X", allow_negative_numbers = true, conflicts_with = "with")]
-    pub(crate) operand: Option<String>,
+    #[arg(long, value_name = "X", value_parser = operand, allow_negative_numbers = true, conflicts_with = "with")]
+    pub(crate) operand: Option<f64>,
     /// The arrays to add or to multiply by: the item of the same name, or the only one
     #[arg(long, value_name = "FILE")]
     pub(crate) with: Option<PathBuf>,

@@ -26,7 +26,7 @@ pub static KIND: RunKind = RunKind {
 /// The command that `swathe` registers.
 pub static PROGRAM: Program = Program {
     kind: &KIND,
-    settings: &[],
+    settings: |command| command,
     n_prefetch: None,
     has_kernels: false,
     command: || {

@@ -25,7 +25,7 @@ use swathe_ot::{Crop, Precision, Settings};
 
 use crate::flags::{OtFlags, OtRunFlags, OtVerb};
 use problem::Problem;
-pub use problem::provenance;
+pub use problem::with_buckets;
 pub use sampled_epsilon::{AutoEpsilon, auto_epsilon, sampled_epsilon};
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::interrupt;
@@ -53,7 +53,7 @@ fn solve(flags: &OtRunFlags) -> Result<Code, CliError> {
             .hint("`swathe ot --help` shows what they can be"));
     };
     let run = resolve(&flags.run, out, &PROGRAM)?;
-    let mut problem = Problem::resolve(&flags.problem, &flags.run, &run)?;
+    let mut problem = Problem::resolve(&flags.problem, &run)?;
     let mut input = open(input, &problem.input)?;
     for note in &input.notes {
         warning!("{note}");

@@ -10,6 +10,8 @@ pub(crate) use suggest::OtSuggestFlags;
 use swathe_command::run_flags::RunFlags;
 pub(crate) use synth::OtSynthFlags;
 
+use crate::settings::OtSettings;
+
 mod check;
 mod show;
 mod suggest;
@@ -101,112 +103,7 @@ pub(crate) struct OtRunFlags {
     #[arg(short, long, value_name = "DIR", required = true)]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) problem: OtProblemFlags,
+    pub(crate) problem: OtSettings,
     #[command(flatten)]
     pub(crate) run: RunFlags,
-}
-
-/// What is solved and what is written. Kept as text: the same setting can come from a variable or
-/// from `swathe.toml`.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "What to solve")]
-pub(crate) struct OtProblemFlags {
-    /// Entropic blur, in cost units, or auto: the largest of 1e-3, 3e-4, 1e-4 and 3e-5 from which
-    /// a smaller one hardly changes the motion of a sample of pairs [default: auto]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
-    pub(crate) epsilon: Option<String>,
-    /// Price of creating and destroying mass, in cost units; inf: all mass must move. A,B sets
-    /// source and target apart: inf,10 is growth without loss [default: 10]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
-    pub(crate) relaxation: Option<String>,
-    #[command(flatten)]
-    pub(crate) measure: OtMeasureFlags,
-    /// Work grid: union (the box around both masses), fixed (the whole frame) or bucketed (union,
-    /// padded to one of --buckets); it changes no result [default: union]
-    #[arg(long, value_name = "HOW")]
-    pub(crate) crop: Option<String>,
-    /// Pixels that the box is grown by on each side [default: 16]
-    #[arg(long, value_name = "PX", allow_negative_numbers = true)]
-    pub(crate) padding: Option<String>,
-    #[command(flatten)]
-    pub(crate) input: OtInputFlags,
-    /// Width of a pixel, for frames of which the table does not say it; comes before what TIFF
-    /// files say
-    #[arg(long, value_name = "UM", allow_negative_numbers = true)]
-    pub(crate) um_per_px: Option<String>,
-    /// Report the plan's own displacement, as other programs do: entropy pulls it inward. Saves a
-    /// part of the time
-    #[arg(long)]
-    pub(crate) raw_velocity: bool,
-    /// Maps to write (velocity, created, destroyed, cost): none, npz or parquet [default: none]
-    #[arg(long, value_name = "FORMAT")]
-    pub(crate) fields: Option<String>,
-    /// Write the potentials f and g with the maps, as `swathe ot check` reads them
-    #[arg(long)]
-    pub(crate) potentials: bool,
-    /// Entries of the plan to write: none, topk:8 (the largest of each source pixel) or
-    /// threshold:1e-6 [default: none]
-    #[arg(long, value_name = "WHICH")]
-    pub(crate) coupling: Option<String>,
-}
-
-/// How mass, distance and exactness are measured.
-#[derive(Clone, Debug, Default, Args)]
-pub(crate) struct OtMeasureFlags {
-    /// Measure that entropy is taken against: product, or counting as in OTT-JAX [default: product]
-    #[arg(long, value_name = "WHICH")]
-    pub(crate) reference: Option<String>,
-    /// Factor from pixels to cost units: auto (1 / longer side of the frame) or a number [default: auto]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
-    pub(crate) coord_scale: Option<String>,
-    /// Divide each frame by its sum [default]
-    #[arg(long, overrides_with = "no_normalize")]
-    pub(crate) normalize: bool,
-    /// Take the frames' masses as they are
-    #[arg(long, overrides_with = "normalize")]
-    pub(crate) no_normalize: bool,
-    /// Residual of both marginals to stop at, as part of the mass [default: 1e-5]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
-    pub(crate) tolerance: Option<String>,
-    /// Sweeps at full resolution at most [default: 5000]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) max_iterations: Option<String>,
-    /// Arithmetic: auto, f32 or f64 [default: auto]
-    #[arg(long, value_name = "WHICH")]
-    pub(crate) precision: Option<String>,
-}
-
-/// What the input is, and how it becomes pairs.
-#[derive(Clone, Debug, Default, Args)]
-pub(crate) struct OtInputFlags {
-    /// Side of the squares of pixels that are summed into one [default: 1]
-    #[arg(long, value_name = "PX", allow_negative_numbers = true)]
-    pub(crate) pool: Option<String>,
-    /// Frames are label images: the pixels with this value are the mask; all: a series for each
-    /// label
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) label: Option<String>,
-    /// Take a background off every pixel: a level, or auto (the median of each frame; what is within
-    /// its noise becomes 0)
-    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
-    pub(crate) background: Option<String>,
-    /// Columns of a table of frames that tell series apart, such as embryo_id; none: one series
-    #[arg(long, value_name = "COLUMNS")]
-    pub(crate) group_by: Option<String>,
-    /// Column of a table of frames that orders a series, such as frame_index; none: as the rows are
-    #[arg(long, value_name = "COLUMN")]
-    pub(crate) order_by: Option<String>,
-    /// Pair each frame of a series with the one N places later [default: 1]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) step: Option<String>,
-    /// Channel of stacks and of colour images to take, from 0
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) channel: Option<String>,
-    /// Axis of a stack that is time: a letter such as T or Z, or a number from 0 where axes have no
-    /// names [default: T]
-    #[arg(long, value_name = "AXIS")]
-    pub(crate) time_axis: Option<String>,
-    /// Slice of stacks to take along Z, from 0
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) z_slice: Option<String>,
 }

@@ -19,11 +19,12 @@ pub mod pair_table;
 pub mod pair_workload;
 pub mod run_warnings;
 pub mod series_files;
+pub mod settings;
 pub mod spelling;
 pub mod text_table;
 
 use clap::{Args as _, FromArgMatches as _};
-pub use command::{AutoEpsilon, auto_epsilon, provenance, sampled_epsilon};
+pub use command::{AutoEpsilon, auto_epsilon, sampled_epsilon, with_buckets};
 use swathe_command::program::Program;
 use swathe_run::kind::RunKind;
 
@@ -43,31 +44,7 @@ pub static KIND: RunKind = RunKind {
 /// The command `swathe ot`.
 pub static PROGRAM: Program = Program {
     kind: &KIND,
-    settings: &[
-        "epsilon",
-        "relaxation",
-        "reference",
-        "coord-scale",
-        "normalize",
-        "tolerance",
-        "max-iterations",
-        "precision",
-        "crop",
-        "padding",
-        "pool",
-        "label",
-        "group-by",
-        "order-by",
-        "step",
-        "channel",
-        "time-axis",
-        "z-slice",
-        "um-per-px",
-        "raw-velocity",
-        "fields",
-        "potentials",
-        "coupling",
-    ],
+    settings: settings::OtSettings::augment_args,
     n_prefetch: None,
     has_kernels: true,
     command: || {

@@ -12,6 +12,7 @@ use swathe::array::Dtype;
 use swathe_ot::{Fields, Geometry, Link, Potentials};
 
 use crate::page::ViewFiles;
+use serde::{Deserialize, Serialize};
 use swathe_formats::atomic_file::temporary_target;
 use swathe_formats::npz::{Compression, NpzError, NpzWriter};
 use swathe_run::record;
@@ -19,7 +20,8 @@ use swathe_run::store::record::{self, Cells as _, Column, Record as _, TableRefe
 use swathe_run::store::run_folder::{Checksum, FolderError, RowFile, TableFile, make_own_folder};
 
 /// How maps are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum FieldsFormat {
     /// Maps are not written.
     None,

@@ -24,7 +24,7 @@ pub(crate) fn auto_epsilon(
     is_sequential: bool,
     is_lenient: bool,
 ) -> PyResult<f64> {
-    let settings = settings(ot)?;
+    let settings = (*settings(ot)?.solver).clone();
     let mut views = Vec::new();
     for (number, pair) in pairs.try_iter()?.enumerate() {
         match PairView::new(&pair?, number) {
@@ -38,7 +38,7 @@ pub(crate) fn auto_epsilon(
     if engine.contains("device")? {
         engine.del_item("device")?;
     }
-    let mut engine = engine_settings(&engine)?;
+    let mut engine = engine_settings(&engine, false)?;
     let (n, seed, memory_bytes) = (views.len(), engine.seed, engine.memory.cap_bytes());
     let tight = Settings { crop: Crop::Union { padding_px: 0 }, ..settings.clone() };
     let views = Arc::new(views);
@@ -95,7 +95,7 @@ pub(crate) fn check<'py>(
     potentials: Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
     plan: Option<Plan>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let settings = Settings { crop: Crop::Fixed, ..settings(ot)? };
+    let settings = Settings { crop: Crop::Fixed, ..(*settings(ot)?.solver).clone() };
     let view = PairView::new(pair, 0)?;
     let mut range = EpsilonCheck::default();
     range.add(&settings, view.source.shape());

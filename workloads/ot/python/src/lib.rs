@@ -28,6 +28,7 @@ pub fn register(parent: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(wrap_pyfunction!(run_folder::solve_into, module)?)?;
         module.add_function(wrap_pyfunction!(judge::auto_epsilon, module)?)?;
         module.add_function(wrap_pyfunction!(judge::check, module)?)?;
+        module.add_function(wrap_pyfunction!(settings::setting_names, module)?)?;
         module.add_function(wrap_pyfunction!(geometry::buckets, module)?)?;
         module.add_function(wrap_pyfunction!(geometry::pair_geometry, module)?)
     })

@@ -6,16 +6,18 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use swathe::Report;
-use swathe_ot::{Settings, Shape};
+use swathe_ot::Shape;
 use swathe_ot_program::epsilon_check::{EpsilonCheck, EpsilonRefused};
 use swathe_ot_program::run_warnings::{RunWarnings, SolvedPair};
 use swathe_ot_program::spelling::Spelling;
 
-use crate::settings::settings;
+use crate::settings::{CallSettings, settings};
 
 /// Collects warnings over all pairs of a call, which a stream solves in several windows.
 #[pyclass(frozen, module = "swathe._swathe.ot")]
 pub(crate) struct Notes {
+    /// The settings of the call.
+    pub(crate) settings: CallSettings,
     is_epsilon_auto: bool,
     collected: Mutex<(EpsilonCheck, RunWarnings)>,
     /// What devices left to the CPU, window by window.
@@ -26,8 +28,11 @@ pub(crate) struct Notes {
 impl Notes {
     #[new]
     fn new(ot: &Bound<'_, PyDict>, is_epsilon_auto: bool) -> PyResult<Notes> {
-        let warnings = RunWarnings::new(settings(ot)?, is_epsilon_auto, Spelling::Python);
+        let settings = settings(ot)?;
+        let solver = (*settings.solver).clone();
+        let warnings = RunWarnings::new(solver, is_epsilon_auto, Spelling::Python);
         Ok(Notes {
+            settings,
             is_epsilon_auto,
             collected: Mutex::new((EpsilonCheck::default(), warnings)),
             handed_over: Mutex::default(),
@@ -47,8 +52,9 @@ impl Notes {
 
 impl Notes {
     /// What collects the warnings of a run folder.
-    pub(crate) fn of_run(&self, settings: &Settings) -> RunWarnings {
-        RunWarnings::new(settings.clone(), self.is_epsilon_auto, Spelling::Python)
+    pub(crate) fn of_run(&self) -> RunWarnings {
+        let solver = (*self.settings.solver).clone();
+        RunWarnings::new(solver, self.is_epsilon_auto, Spelling::Python)
     }
 
     /// Adds a solved pair.
@@ -64,15 +70,11 @@ impl Notes {
 
     /// Notes the frames of pairs that are about to be solved. With `refuses`, an ε that suits none
     /// of them is an error.
-    pub(crate) fn begin(
-        &self,
-        settings: &Settings,
-        frames: impl Iterator<Item = Shape>,
-        refuses: bool,
-    ) -> PyResult<()> {
+    pub(crate) fn begin(&self, frames: impl Iterator<Item = Shape>, refuses: bool) -> PyResult<()> {
         if self.is_epsilon_auto {
             return Ok(());
         }
+        let settings = &self.settings.solver;
         let (check, _) = &mut *self.lock();
         for frame in frames {
             check.add(settings, frame);

@@ -11,11 +11,10 @@ use swathe::{Cpu, Delivery, Finish, Outcome, Size, Source, Stop};
 use swathe_ot::{Failure, Geometry, Pair, Scratch, Settings, Solution, Transport, placed_size};
 use swathe_ot_program::pair_workload::PairAnswer;
 use swathe_ot_program::run_warnings::SolvedPair;
-use swathe_python::{Interrupt, Progress, engine_settings};
+use swathe_python::{Interrupt, Progress, engine_settings, place};
 
 use crate::frame_view::{PairView, need_bytes};
 use crate::notes::Notes;
-use crate::settings::settings;
 use crate::solution::RawSolution;
 
 /// What became of a pair: a solution, or the kind and message of its failure.
@@ -35,12 +34,11 @@ type Answered = (Vec<Option<RawSolution>>, Vec<FailedPair>, Option<String>);
 /// the solution or `None`, and the kind and message of the failure or `None`. Pairs are numbered from
 /// `first` there and in exceptions. Warnings are added to `notes`.
 #[pyfunction]
-#[pyo3(signature = (pairs, ot, engine, keeps_fields, is_sequential, is_lenient, progress, notes, deliver=None, first=0))]
+#[pyo3(signature = (pairs, engine, keeps_fields, is_sequential, is_lenient, progress, notes, deliver=None, first=0))]
 #[expect(clippy::too_many_arguments, reason = "arguments of a Python function")]
 pub(crate) fn solve_pairs(
     py: Python<'_>,
     pairs: &Bound<'_, PyAny>,
-    ot: &Bound<'_, PyDict>,
     engine: &Bound<'_, PyDict>,
     keeps_fields: bool,
     is_sequential: bool,
@@ -50,7 +48,6 @@ pub(crate) fn solve_pairs(
     deliver: Option<Py<PyAny>>,
     first: usize,
 ) -> PyResult<Answered> {
-    let settings = Arc::new(settings(ot)?);
     let mut views: Vec<Result<Arc<PairView>, String>> = Vec::new();
     for (number, pair) in pairs.try_iter()?.enumerate() {
         views.push(match PairView::new(&pair?, first + number) {
@@ -62,7 +59,8 @@ pub(crate) fn solve_pairs(
         });
     }
     let frames = views.iter().flatten().map(|view| view.source.shape());
-    notes.get().begin(&settings, frames, first == 0)?;
+    notes.get().begin(frames, first == 0)?;
+    let settings = Arc::clone(&notes.get().settings.solver);
     let job = Job { views: Arc::new(views), settings, notes, keeps_fields, deliver, first };
     let progress = Progress::new(progress, job.views.len());
     // Starting the engine costs more than a tiny pair takes.
@@ -73,13 +71,13 @@ pub(crate) fn solve_pairs(
             // a tiny pair.
             let memory_bytes = match engine.is_empty() {
                 true => None,
-                false => Some(engine_settings(engine)?.memory.cap_bytes()),
+                false => Some(engine_settings(engine, false)?.memory.cap_bytes()),
             };
             (py.detach(|| job.one_by_one(progress, memory_bytes))?, None)
         }
         false => {
-            let engine = engine_settings(engine)?;
-            let (solved, report) = py.detach(|| job.batched(&engine, progress))?;
+            let mut engine = engine_settings(engine, true)?;
+            let (solved, report) = py.detach(|| job.batched(&mut engine, progress))?;
             (solved, Some(report))
         }
     };
@@ -148,9 +146,8 @@ impl Job {
         let stop = || interrupt.borrow_mut().is_due();
         let mut scratch = Scratch::new();
         let mut solved = self.unsolved();
-        let memory_bytes = LazyCell::new(|| {
-            memory_bytes.unwrap_or_else(|| Cpu::detect().memory_available_bytes / 5 * 4)
-        });
+        let memory_bytes =
+            LazyCell::new(|| memory_bytes.unwrap_or_else(|| Cpu::detect().memory_default_bytes()));
         for (number, view) in self.views.iter().enumerate() {
             if interrupt.borrow_mut().is_due() {
                 break;
@@ -204,7 +201,7 @@ impl Job {
 
     fn batched(
         &self,
-        engine: &swathe::Settings,
+        engine: &mut swathe::Settings,
         mut progress: Progress,
     ) -> PyResult<(Vec<Solved>, String)> {
         let finish = Arc::new(Finishing {
@@ -214,6 +211,9 @@ impl Job {
         let mut solved = self.unsolved();
         let mut interrupt = Interrupt::new();
         let source = self.source(engine);
+        if !engine.devices.is_empty() {
+            place(&finish, &source, engine, None)?;
+        }
         let report = swathe::run_finishing(&finish, &source, engine, &mut |delivery| {
             if let Delivery::Done(done) = delivery {
                 let outcome = match done.outcome {

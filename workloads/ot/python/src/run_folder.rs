@@ -8,28 +8,27 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use swathe::{Source, Stop};
+use swathe_command::setting_value::Real;
 use swathe_ot::{Pair, Precision};
+use swathe_ot_program::KIND;
 use swathe_ot_program::pair_files::{FieldsFormat, PairFiles};
 use swathe_ot_program::pair_input::NamedPair;
 use swathe_ot_program::pair_table::PairRows;
 use swathe_ot_program::pair_workload::{PairFailure, PairRun};
-use swathe_ot_program::{KIND, provenance};
 use swathe_python::{FolderRun, Progress, engine_settings, interruptible};
 use swathe_run::store::run_folder::InputFile;
 
 use crate::frame_view::PairView;
 use crate::notes::Notes;
-use crate::settings::settings;
 
 /// Solves pairs into the run folder `out`: the table, the page and, with `keeps_fields`, maps.
 /// Without `ids` a pair is named by its number. Returns warnings.
 #[pyfunction]
-#[pyo3(signature = (pairs, ot, engine, keeps_fields, progress, notes, *, out, resume, ids, um_per_px))]
+#[pyo3(signature = (pairs, engine, keeps_fields, progress, notes, *, out, resume, ids, um_per_px))]
 #[expect(clippy::too_many_arguments, reason = "arguments of a Python function")]
 pub(crate) fn solve_into(
     py: Python<'_>,
     pairs: &Bound<'_, PyAny>,
-    ot: &Bound<'_, PyDict>,
     engine: &Bound<'_, PyDict>,
     keeps_fields: bool,
     progress: Option<Py<PyAny>>,
@@ -39,21 +38,23 @@ pub(crate) fn solve_into(
     ids: Option<Vec<String>>,
     um_per_px: Option<f64>,
 ) -> PyResult<Vec<String>> {
-    let (settings, engine) = (settings(ot)?, engine_settings(engine)?);
+    let engine = engine_settings(engine, true)?;
     let mut views: Vec<PairView> = Vec::new();
     for (number, pair) in pairs.try_iter()?.enumerate() {
         views.push(PairView::new(&pair?, number)?);
     }
     let pairs = Arc::new(named_pairs(views.len(), ids)?);
     let notes = notes.get();
-    notes.begin(&settings, views.iter().map(|view| view.source.shape()), true)?;
+    let settings = (*notes.settings.solver).clone();
+    let mut declared = notes.settings.declared.clone();
+    notes.begin(views.iter().map(|view| view.source.shape()), true)?;
     let input = interruptible(py, |stop| fingerprint(&views, stop))?;
-    let fields = match keeps_fields {
-        true => FieldsFormat::Npz,
-        false => FieldsFormat::None,
-    };
+    if keeps_fields {
+        declared.fields = FieldsFormat::Npz;
+    }
+    declared.um_per_px = um_per_px.map(Real);
     let is_double = settings.precision == Precision::F64;
-    let files = PairFiles::new(&out, fields, false, is_double);
+    let files = PairFiles::new(&out, declared.fields, false, is_double);
     let run =
         Arc::new(PairRun::new(settings.clone(), files.clone(), Arc::clone(&pairs), um_per_px));
     let folder = FolderRun {
@@ -61,14 +62,14 @@ pub(crate) fn solve_into(
         call: format!("swathe.ot.solve_batch(…, out={:?})", out.display().to_string()),
         out,
         resume,
-        settings: provenance(&settings, fields, None, um_per_px),
+        settings: declared.provenance(&settings),
         input,
         shard: None,
         gives_up: None,
     };
     let source = source(views, &run, um_per_px, &engine);
     let progress = Progress::new(progress, pairs.len());
-    let warnings = notes.of_run(&settings);
+    let warnings = notes.of_run();
     let rows = PairRows::new(pairs, Vec::new(), settings, files, None).warning_by(warnings);
     let mut warnings = folder.execute(py, &run, &source, engine, rows, progress)?;
     warnings.extend(notes.texts());

@@ -32,7 +32,8 @@ pub(crate) struct ArcMutateFlags {
     )]
     pub(crate) dialect: DialectName,
     /// Another seed makes other mutants
-    #[arg(long, value_name = "N", default_value = "0")]
+    // The setting of that name is the seed of runs.
+    #[arg(id = "seed_of_mutants", long = "seed", value_name = "N", default_value = "0")]
     pub(crate) seed: u64,
     /// How many mutants to make
     #[arg(long, value_name = "N", default_value = "1000")]

@@ -7,11 +7,13 @@ use super::problem::{Problem, usage};
 use crate::PROGRAM;
 use crate::answer_file::{AnswerFileError, read_plan, read_potentials};
 use crate::epsilon_check::{EpsilonCheck, check_least_epsilon};
-use crate::flags::{OtCheckFlags, OtInputFlags, OtProblemFlags};
+use crate::flags::OtCheckFlags;
 use crate::frame::{FrameFiles, FrameRef};
+use crate::settings::{OtInput, OtSettings};
 use crate::spelling::Spelling;
 use swathe_command::cli_error::{CliError, Code};
-use swathe_command::settings::Layers;
+use swathe_command::layers::Layers;
+use swathe_command::setting_value::Auto;
 use swathe_command::status;
 
 pub(super) fn check(flags: &OtCheckFlags) -> Result<Code, CliError> {
@@ -57,19 +59,19 @@ pub(super) fn check(flags: &OtCheckFlags) -> Result<Code, CliError> {
 
 /// The problem that the answer is for.
 fn problem(flags: &OtCheckFlags) -> Result<Problem, CliError> {
-    let of_run = OtProblemFlags {
-        epsilon: Some(flags.epsilon.clone()),
-        relaxation: Some(flags.relaxation.clone()),
-        measure: flags.measure.clone(),
-        input: OtInputFlags { label: flags.label.clone(), ..OtInputFlags::default() },
-        ..OtProblemFlags::default()
-    };
-    let problem = Problem::of(&Layers::read(None, &PROGRAM)?, &of_run)?;
-    if problem.is_epsilon_auto {
+    if flags.epsilon == Auto::Auto {
         return Err(CliError::usage("--epsilon is 'auto', which is not a number")
             .hint("give the epsilon that the answer was computed with"));
     }
-    Ok(problem)
+    let below = Layers::read(None, &PROGRAM)?;
+    let below = below.settings_beside::<OtCheckFlags, OtSettings>()?;
+    Problem::of(OtSettings {
+        epsilon: flags.epsilon,
+        relaxation: flags.relaxation,
+        measure: flags.measure.clone(),
+        input: OtInput { label: flags.label, ..below.input.clone() },
+        ..below
+    })
 }
 
 /// Prints the figures, with all of their digits.

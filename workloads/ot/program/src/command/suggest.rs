@@ -13,12 +13,14 @@ use swathe_ot::{
 use super::problem::Problem;
 use super::sampled_epsilon::TIGHT;
 use crate::PROGRAM;
-use crate::flags::{OtProblemFlags, OtSuggestFlags};
+use crate::flags::OtSuggestFlags;
 use crate::pair_input::PairInput;
+use crate::settings::{OtSettings, Relaxation};
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::interrupt;
+use swathe_command::layers::Layers;
 use swathe_command::progress::{Progress, ProgressStyle};
-use swathe_command::settings::Layers;
+use swathe_command::setting_value::Auto;
 use swathe_command::settings_file::set_values;
 use swathe_command::summary::counted;
 use swathe_command::{status, warning};
@@ -32,33 +34,16 @@ const RELAXATION_USUAL: f64 = 10.0;
 const RELAXATION_ERROR_PX: f64 = 0.01;
 
 pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, CliError> {
-    let asked = |name: &str, text: &Option<String>| {
-        let text = text.as_ref();
-        text.map(|text| positive(name, text)).transpose()
-    };
-    let epsilon_ends =
-        [asked("--epsilon-min", &flags.epsilon_min)?, asked("--epsilon-max", &flags.epsilon_max)?];
-    let relaxation_ends = [
-        asked("--relaxation-min", &flags.relaxation_min)?,
-        asked("--relaxation-max", &flags.relaxation_max)?,
-    ];
-    let blur_max_px = asked("--blur", &flags.blur)?;
-    let style = ProgressStyle::parse(&flags.progress).ok_or_else(|| {
-        CliError::usage(format!(
-            "--progress is '{}', which is not a way to show progress",
-            flags.progress
-        ))
-        .hint("write auto, bar, plain, json or none")
-    })?;
     let problem = problem(flags)?;
     let budget = Budget::new(Cpu::detect().memory_default_bytes());
     let loaded = interrupt::while_reading(|| load(flags, &problem, &budget));
     let (pairs, _reserved) = loaded?;
     let unit = cost_unit(&pairs, &problem.settings);
-    let epsilons = epsilons(epsilon_ends, unit, &pairs, &problem.settings)?;
+    let epsilons =
+        epsilons([flags.epsilon_min, flags.epsilon_max], unit, &pairs, &problem.settings)?;
     let relaxations = ladder(
         "relaxation",
-        relaxation_ends,
+        [flags.relaxation_min, flags.relaxation_max],
         RELAXATIONS.map(|price| rounded(price * unit)),
         &[1.0],
     )?;
@@ -70,7 +55,7 @@ pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, CliError> {
     let usual = usual.unwrap_or(RELAXATION_USUAL);
     let steps = epsilons.iter().rev().map(|&epsilon| TrialStep { epsilon, relaxation: usual });
     let trials_with = |settings: &Settings, steps: Vec<TrialStep>, floor_px: f64| {
-        let solved = try_steps(&pairs, &steps, settings, &budget, flags.threads, style);
+        let solved = try_steps(&pairs, &steps, settings, &budget, flags.threads, flags.progress);
         solved.map(|solved| Rows::of(&steps, &solved, floor_px))
     };
     let trials = |steps, floor_px| trials_with(&problem.settings, steps, floor_px);
@@ -80,8 +65,8 @@ pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, CliError> {
     let is_sharp = |row: &TrialRow| {
         let half = BLUR_SHARE_MAX * row.displacement_px;
         match problem.settings.raw_velocity {
-            true => row.blur_px <= blur_max_px.unwrap_or(half),
-            false => row.is_exact() && row.blur_px <= blur_max_px.unwrap_or(f64::INFINITY),
+            true => row.blur_px <= flags.blur.unwrap_or(half),
+            false => row.is_exact() && row.blur_px <= flags.blur.unwrap_or(f64::INFINITY),
         }
     };
     let Some(sharp) = choose(&by_epsilon.rows, is_sharp) else {
@@ -96,7 +81,7 @@ pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, CliError> {
     };
     let doubted = by_epsilon.doubt;
     status!("{}", table(&by_epsilon.rows, &by_relaxation.rows, doubted.is_some()));
-    explain_epsilon(&sharp, &by_epsilon.rows, blur_max_px, &problem.settings);
+    explain_epsilon(&sharp, &by_epsilon.rows, flags.blur, &problem.settings);
     let step = match &doubted {
         // A price that changes the answer is no better or worse by that.
         Some(doubt) => {
@@ -133,16 +118,15 @@ pub(super) fn suggest(flags: &OtSuggestFlags) -> Result<Code, CliError> {
 
 /// The problem without its ε and ρ.
 fn problem(flags: &OtSuggestFlags) -> Result<Problem, CliError> {
-    let layers = Layers::read(flags.config.as_deref(), &PROGRAM)?;
-    let of_run = OtProblemFlags {
-        epsilon: Some("auto".to_owned()),
-        relaxation: Some(RELAXATION_USUAL.to_string()),
+    let below = Layers::read(flags.config.as_deref(), &PROGRAM)?;
+    let problem = Problem::of(OtSettings {
+        epsilon: Auto::Auto,
+        relaxation: Relaxation { source: RELAXATION_USUAL, target: None },
         input: flags.input.clone(),
         measure: flags.measure.clone(),
         raw_velocity: flags.raw_velocity,
-        ..OtProblemFlags::default()
-    };
-    let problem = Problem::of(&layers, &of_run)?;
+        ..below.settings_beside::<OtSuggestFlags, OtSettings>()?
+    })?;
     problem.settings.check().map_err(super::problem::usage)?;
     Ok(problem)
 }
@@ -295,14 +279,6 @@ fn ladder(
         all.push(to);
     }
     Ok(all)
-}
-
-fn positive(name: &str, text: &str) -> Result<f64, CliError> {
-    let value = text.parse::<f64>().ok();
-    value.filter(|x| *x > 0.0 && x.is_finite()).ok_or_else(|| {
-        CliError::usage(format!("{name} is '{text}', which is not a positive number"))
-            .hint("write something like 0.001, 1e-3 or 10")
-    })
 }
 
 /// Three digits of a value, so that it is short to type.

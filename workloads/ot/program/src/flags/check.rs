@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 
-use super::OtMeasureFlags;
+use swathe_command::setting_value::{Auto, Real};
+
+use crate::settings::{Label, OtMeasure, Relaxation};
 
 /// Says what an answer for two frames is worth, whichever program computed it.
 ///
@@ -14,7 +16,7 @@ use super::OtMeasureFlags;
 #[derive(Debug, Args)]
 #[command(
     after_help = CHECK_EXAMPLES,
-    group = ArgGroup::new("answer").args(["potentials", "plan"]).required(true)
+    group = ArgGroup::new("answer").args(["answer_potentials", "plan"]).required(true)
 )]
 pub(crate) struct OtCheckFlags {
     /// The frame that mass comes from, named as in a table of pairs
@@ -24,22 +26,23 @@ pub(crate) struct OtCheckFlags {
     #[arg(value_name = "TGT")]
     pub(crate) target: String,
     /// Potentials in cost units: an .npz file with the arrays f and g, or two .npy files
-    #[arg(long, value_name = "FILE", num_args = 1..=2)]
+    // The setting of that name is whether a run writes them.
+    #[arg(id = "answer_potentials", long = "potentials", value_name = "FILE", num_args = 1..=2)]
     pub(crate) potentials: Vec<PathBuf>,
     /// Plan: an .npz file of scipy.sparse.save_npz, a matrix in an .npy file, or a table
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: Option<PathBuf>,
     /// Entropic blur that the answer belongs to
     #[arg(long, value_name = "X")]
-    pub(crate) epsilon: String,
+    pub(crate) epsilon: Auto<Real>,
     /// Price of creating and destroying mass that the answer belongs to; inf: balanced
     #[arg(long, value_name = "X")]
-    pub(crate) relaxation: String,
+    pub(crate) relaxation: Relaxation,
     /// Frames are label images: the pixels with this value are the mask
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) label: Option<String>,
+    pub(crate) label: Option<Label>,
     #[command(flatten)]
-    pub(crate) measure: OtMeasureFlags,
+    pub(crate) measure: OtMeasure,
     /// Print the figures as one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{OtInputFlags, OtMeasureFlags};
+use swathe_command::progress::ProgressStyle;
+use swathe_command::setting_value::WrongValue;
+
+use crate::settings::{OtInput, OtMeasure};
 
 /// Tries values of epsilon and relaxation on some pairs, and suggests the ones that suit them.
 ///
@@ -23,37 +26,43 @@ pub(crate) struct OtSuggestFlags {
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) pairs: u32,
     /// Smallest epsilon to try; between the ends 1 and 3 of each power of ten [default: 3e-5]
-    #[arg(long, value_name = "X")]
-    pub(crate) epsilon_min: Option<String>,
+    #[arg(long, value_name = "X", value_parser = positive)]
+    pub(crate) epsilon_min: Option<f64>,
     /// Largest epsilon to try [default: 1e-3]
-    #[arg(long, value_name = "X")]
-    pub(crate) epsilon_max: Option<String>,
+    #[arg(long, value_name = "X", value_parser = positive)]
+    pub(crate) epsilon_max: Option<f64>,
     /// Smallest relaxation to try; between the ends each power of ten [default: 0.1]
-    #[arg(long, value_name = "X")]
-    pub(crate) relaxation_min: Option<String>,
+    #[arg(long, value_name = "X", value_parser = positive)]
+    pub(crate) relaxation_min: Option<f64>,
     /// Largest relaxation to try [default: 100]
-    #[arg(long, value_name = "X")]
-    pub(crate) relaxation_max: Option<String>,
+    #[arg(long, value_name = "X", value_parser = positive)]
+    pub(crate) relaxation_max: Option<f64>,
     /// Largest blur that is acceptable, in pixels [default: any, or half of the median displacement
     /// with --raw-velocity]
-    #[arg(long, value_name = "PX")]
-    pub(crate) blur: Option<String>,
+    #[arg(long, value_name = "PX", value_parser = positive)]
+    pub(crate) blur: Option<f64>,
     /// Trials at once; 0 means all cores
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) threads: usize,
     /// How to show progress: auto, bar, plain, json or none
     #[arg(long, value_name = "HOW", default_value = "auto")]
-    pub(crate) progress: String,
+    pub(crate) progress: ProgressStyle,
     /// Settings file to read, and to write with --apply, instead of ./swathe.toml
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten, next_help_heading = "What to solve")]
-    pub(crate) input: OtInputFlags,
+    pub(crate) input: OtInput,
     #[command(flatten, next_help_heading = "What to solve")]
-    pub(crate) measure: OtMeasureFlags,
+    pub(crate) measure: OtMeasure,
     /// Suggest for runs with --raw-velocity, which have the whole blur in their displacement
     #[arg(long)]
     pub(crate) raw_velocity: bool,
+}
+
+fn positive(text: &str) -> Result<f64, WrongValue> {
+    let value = text.parse().ok().filter(|x: &f64| *x > 0.0 && x.is_finite());
+    let hint = "write something like 0.001, 1e-3 or 10";
+    value.ok_or_else(|| WrongValue::not("a positive number", hint))
 }
 
 const SUGGEST_EXAMPLES: &str = "\

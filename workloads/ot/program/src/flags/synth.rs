@@ -24,7 +24,8 @@ pub(crate) struct OtSynthFlags {
     #[arg(long, value_name = "HxW")]
     pub(crate) shape: Option<String>,
     /// Seed of every random choice
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    // The setting of that name is the seed of runs.
+    #[arg(id = "seed_of_series", long = "seed", value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
 }
 
