@@ -1,32 +1,20 @@
 //! Tests that run the real program as users do.
 
 mod arc;
-mod arc_augment;
 mod arc_batt;
-mod arc_extend;
 mod arc_generate;
-mod arc_inputs;
 mod arc_runs;
-mod arc_saved;
 mod arc_show;
-mod arc_usage;
-mod array_inputs;
+mod borrowed_memory;
+mod cases;
 mod gpus;
 mod interruption;
 mod memory;
 mod odd_files;
-mod ot_check;
-mod ot_epsilon;
-mod ot_failures;
-mod ot_frames;
-mod ot_inputs;
-mod ot_pictures;
+mod ot_library;
 mod ot_runs;
-mod ot_suggest;
 mod output_trouble;
 mod program;
-mod sameness;
 mod shards;
 mod streams;
-mod tools;
-mod usage;
+mod table_metadata;

@@ -7,8 +7,8 @@ use std::process::Command;
 use swathe_ot::{Shape, synth};
 use swathe_run::store::run_folder::Checksum;
 
+use crate::cases::frames::save_npy;
 use crate::odd_files::ended_in_time;
-use crate::ot_frames::save_npy;
 use crate::program::{
     Ended, Random, announced, command, in_folder, json, many_floats, result_hash, save, swathe,
 };
