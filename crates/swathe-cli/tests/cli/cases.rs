@@ -6,10 +6,10 @@
 mod arrays;
 mod files;
 pub(crate) mod frames;
-mod memory;
+pub(crate) mod resident;
 pub(crate) mod tables;
-mod transcript;
-mod vocabulary;
+pub(crate) mod transcript;
+pub(crate) mod vocabulary;
 
 /// Makes a test of every case, and the list of all names.
 macro_rules! cases {
@@ -35,8 +35,14 @@ cases! {
         bad_members cut_files folders_as_inputs formats help names nan numpy operands results
         sameness xor
     }
+    gpu {
+        devices forced lost none placement
+    }
     lattice {
         bad_usage borrowed borrowed_lengths flags help sameness table
+    }
+    memory {
+        arrays files grids many_items
     }
     ot {
         background bad_pairs bad_usage check check_usage columns damaged_maps empty_frames
@@ -45,10 +51,13 @@ cases! {
         suggest_usage synth
     }
     runs {
-        bench config failures replay replay_settings select shards
+        bench compare config damage damaged_parts failures fifos full_disk links long_inputs
+        lost_manifest odd_folders other_settings outputs replay replay_settings report select
+        shards threads
     }
     usage {
-        bad_usage explain help no_rows precedence program_alone progress
+        bad_usage control_characters explain help no_rows precedence program_alone progress
+        streams
     }
 }
 

@@ -7,14 +7,15 @@ mod arc_runs;
 mod arc_show;
 mod borrowed_memory;
 mod cases;
-mod gpus;
+mod documents;
+
 mod interruption;
 mod memory;
-mod odd_files;
 mod ot_library;
 mod ot_runs;
 mod output_trouble;
 mod program;
+mod report;
 mod shards;
 mod streams;
 mod table_metadata;

@@ -3,7 +3,7 @@
 //! A description is `NAME*N=DTYPE[EXTENTS]:VALUES`: N arrays called NAME0, NAME1 …, or one called
 //! NAME without `*N`. An extent is a number or an expression of the item's number `k`, such as
 //! `4+k*7%30` (products from left to right, then the sum). VALUES are repeated until the array is
-//! full; without them the elements are random, but the same on every machine.
+//! full; without them the elements are random, but the same on every machine. `\x1b` in a name is a byte.
 
 use std::path::Path;
 
@@ -12,6 +12,7 @@ use swathe_formats::list_column::ListColumnWriter;
 use swathe_formats::npy;
 use swathe_formats::npz::{self, Compression, Npz};
 
+use super::files::bytes;
 use super::vocabulary::{Said, option};
 use crate::program::Random;
 
@@ -128,6 +129,7 @@ fn describe(
         Some((name, n)) => (name, Some(number(n)?)),
         None => (name, None),
     };
+    let name = String::from_utf8(bytes(name)?).map_err(|error| error.to_string())?;
     let (dtype, array) = array.split_once('[').ok_or("no [")?;
     let (extents, values) = array.split_once(']').ok_or("no ]")?;
     let dtype = Dtype::ALL.iter().copied().find(|known| known.name() == dtype).ok_or("no type")?;
@@ -140,7 +142,7 @@ fn describe(
             Some(values) => repeated(dtype, values, n_elements)?,
             None => drawn(dtype, random, n_elements),
         };
-        let name = if n.is_some() { format!("{name}{k}") } else { name.to_owned() };
+        let name = if n.is_some() { format!("{name}{k}") } else { name.clone() };
         named.push((name, Array::new(shape, elements).map_err(|error| error.to_string())?));
     }
     Ok(())
@@ -168,10 +170,14 @@ fn evaluated(extent: &str, k: usize) -> Result<usize, String> {
 
 fn repeated(dtype: Dtype, values: &str, n_elements: usize) -> Result<Elements, String> {
     let mut elements = Elements::empty(dtype);
-    let texts: Vec<&str> = values.split(',').collect();
     swathe::with_elements!(&mut elements, v => {
-        for at in 0..n_elements {
-            v.push(number(texts[at % texts.len()])?);
+        for text in values.split(',') {
+            v.push(number(text)?);
+        }
+        let n = v.len();
+        v.truncate(n_elements);
+        for at in n..n_elements {
+            v.push(v[at % n]);
         }
     });
     Ok(elements)

@@ -104,7 +104,8 @@ pub(crate) fn replace(folder: &Path, arguments: &[String]) -> Result<Said, Strin
     Ok(Said::default())
 }
 
-fn bytes(text: &str) -> Result<Vec<u8>, String> {
+/// The bytes that a text stands for, with `\\x41` for one of them.
+pub(crate) fn bytes(text: &str) -> Result<Vec<u8>, String> {
     let mut parts = text.split("\\x");
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
     for part in parts {

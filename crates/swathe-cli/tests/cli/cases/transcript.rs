@@ -56,7 +56,7 @@ pub(crate) fn compare(actual: &str, path: &Path) {
 }
 
 #[expect(clippy::print_stdout, reason = "a skipped test says so")]
-fn skip(reason: &str) {
+pub(crate) fn skip(reason: &str) {
     assert!(std::env::var_os("CI").is_none(), "{reason}");
     println!("SKIPPED: {reason}");
 }
@@ -141,7 +141,7 @@ impl Step {
 }
 
 /// Runs a line as a shell does, in a folder, with the program under test in the path.
-fn shell(folder: &Path, line: &str) -> Said {
+pub(crate) fn shell(folder: &Path, line: &str) -> Said {
     let program = Path::new(env!("CARGO_BIN_EXE_swathe")).parent().unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
     let mut command = in_folder(Command::new("sh"), folder);
@@ -174,7 +174,10 @@ static PATTERNS: LazyLock<Redactions> = LazyLock::new(|| {
         ("[MEMORY]", r"within (?<redacted>\d+(\.\d+)? GiB) of memory"),
         ("[N]", r"batch(es)? on (?<redacted>\d+) threads?"),
         ("[RATE]", r"\((?<redacted>\d+(\.\d+)?) a second\)"),
-        ("[FIGURES]", r"(?m)^\d+ threads? busy .*; memory .* at most, reserved .*$"),
+        ("[FIGURES]", r"(?m)^.*; memory .* at most, reserved .*$"),
+        ("[N]", r": (?<redacted>\d+) files? checked"),
+        ("[N]", r"but was written with (?<redacted>\d+)"),
+        ("[N]", r"made again from (?<redacted>\d+) parts"),
         ("[HASH]", r"\b[0-9a-f]{32,64}\b"),
     ] {
         patterns.insert(name, Regex::new(pattern).unwrap()).unwrap();
@@ -187,6 +190,11 @@ static PROGRESS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?m)^[^\n]* of \d+ done, [^\n]*\n").unwrap());
 
 impl Said {
+    /// Both streams as a terminal shows them, messages before data.
+    pub(crate) fn without_progress(&self) -> String {
+        format!("{}{}", PROGRESS.replace_all(&self.stderr, ""), self.stdout)
+    }
+
     /// What is expected if it was said; otherwise what was said, with patterns for what differs from
     /// run to run.
     fn settled(self, expected: &Said, folder: &Path) -> Said {

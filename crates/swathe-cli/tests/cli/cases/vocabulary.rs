@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use super::{arrays, files, frames, memory, tables};
+use super::{arrays, files, frames, resident, tables};
 
 /// What a command said.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +46,7 @@ const VERBS: &[(&str, Verb)] = &[
     ("flip", files::flip),
     ("replace", files::replace),
     ("samples", files::samples),
-    ("within", memory::within),
+    ("within", resident::within),
 ];
 
 /// Carries out a line if its first word is a command of cases; `> FILE` at its end keeps the stdout. The inner error is why the rest of

@@ -1,16 +1,11 @@
-//! `swathe report`, and the reports of runs, tested through the real program.
-
-#[allow(dead_code, reason = "shared with the other tests of the program")]
-#[path = "cli/program.rs"]
-mod program;
+//! What reports, pages and the ends of runs say is what `report.json` says.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-use program::{Ended, command, json, many_floats, swathe, swathe_with};
+use crate::program::{Ended, command, json, many_floats, swathe, swathe_with};
 use serde_json::Value;
 use swathe_run::explain::advice::Turns;
 use swathe_run::explain::quantity::{bytes, count, percent, rate, time};
@@ -23,18 +18,6 @@ fn finished() -> (tempfile::TempDir, ReportFile) {
     swathe(folder.path(), "array map sqrt in.npz --out run --memory 1GiB").expect(0);
     let file = ReportFile::read(&folder.path().join("run")).unwrap();
     (folder, file)
-}
-
-#[test]
-fn the_page_is_made_again_from_the_folder() {
-    let (folder, _) = finished();
-    let page = folder.path().join("run/report.html");
-    let before = fs::read_to_string(&page).unwrap();
-    fs::remove_file(&page).unwrap();
-    let ended = swathe(folder.path(), "report run").expect(0);
-    assert_eq!(ended.stdout, "run/report.html\n");
-    assert_eq!(ended.stderr, "");
-    assert_eq!(fs::read_to_string(&page).unwrap(), before);
 }
 
 #[test]
@@ -66,59 +49,6 @@ fn the_text_says_what_the_report_says() {
     let told: Value =
         serde_json::from_str(&swathe(folder.path(), "report run --json").expect(0).stdout).unwrap();
     assert_eq!(told, json(&folder.path().join("run/report.json")));
-}
-
-#[test]
-fn folders_without_a_report_are_told_with_a_hint() {
-    let (folder, _) = finished();
-    let path = folder.path();
-    fs::create_dir(path.join("empty")).unwrap();
-    for name in ["killed", "gone", "damaged"] {
-        fs::create_dir(path.join(name)).unwrap();
-        let run = fs::read_to_string(path.join("run/run.json")).unwrap();
-        let run = match name {
-            "killed" => run.replace("\"complete\"", "\"running\""),
-            _ => run,
-        };
-        fs::write(path.join(name).join("run.json"), run).unwrap();
-    }
-    fs::write(path.join("damaged/report.json"), "{").unwrap();
-    swathe(path, "array map sqrt in.npz --out shards --shard 1/2").expect(0);
-    let mut told = String::new();
-    for line in [
-        "report missing",
-        "report empty --text",
-        "report in.npz",
-        "report killed",
-        "report gone --text",
-        "report damaged",
-        "report shards",
-        "report",
-        "report run run run",
-        "report run --text --json",
-        "report run run --flame x.svg",
-        "report run missing",
-    ] {
-        let ended = swathe(path, line);
-        assert_eq!(ended.code, 2, "{line}: {}", ended.stderr);
-        assert_eq!(ended.stdout, "", "{line}");
-        let _ = writeln!(told, "$ swathe {line}\n{}", ended.stderr);
-    }
-    insta::assert_snapshot!("report_usage", told);
-    let ended = swathe(path, "report run --flame missing/x.svg");
-    assert_eq!(ended.code, 4, "{}", ended.stderr);
-    let help = swathe(path, "report --help").expect(0);
-    insta::assert_snapshot!("report_help", help.stdout);
-}
-
-#[test]
-fn problems_without_an_answer_are_told() {
-    let folder = tempfile::tempdir().unwrap();
-    many_floats(folder.path());
-    let line = "array map sqrt in.npz --out run";
-    swathe_with(folder.path(), "SWATHE_FAULTS", "panic@item:7", line).expect(1);
-    let text = swathe(folder.path(), "report run --text").expect(0).stdout;
-    assert!(text.starts_with("array: 59 solved, 1 panicked\n"), "{text}");
 }
 
 #[test]
@@ -154,51 +84,6 @@ fn a_reader_that_has_seen_enough_is_no_fault() {
         let ended = Ended::of(ended).expect(0);
         assert!(!ended.stderr.contains("panicked"), "{line}: {}", ended.stderr);
     }
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn an_output_that_is_full_is_a_fault() {
-    let (folder, _) = finished();
-    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let ended = command(folder.path(), "report run --text").stdout(full).output().unwrap();
-    let ended = Ended::of(ended).expect(4);
-    assert!(ended.stderr.starts_with("error: cannot print"), "{}", ended.stderr);
-}
-
-#[test]
-fn two_runs_are_compared() {
-    let (folder, file) = finished();
-    let path = folder.path();
-    swathe(path, "array map sqrt in.npz --out same --memory 2GiB --threads 1").expect(0);
-    let text = swathe(path, "report run same").expect(0).stdout;
-    assert!(text.starts_with("run → same\n"), "{text}");
-    assert!(text.contains("all problems ended alike (0 without an answer)"), "{text}");
-    assert!(text.contains("all the same, to the last bit"), "{text}");
-    let row = |text: &str, name: &str| -> Vec<String> {
-        let line = text.lines().find(|line| line.trim_start().starts_with(name));
-        let line = line.unwrap_or_else(|| panic!("no {name} in\n{text}"));
-        let cells = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty());
-        cells.map(str::to_owned).collect()
-    };
-    assert_eq!(row(&text, "memory budget")[1..], ["1 GiB", "2 GiB"]);
-    let other = ReportFile::read(&path.join("same")).unwrap().report;
-    let times = row(&text, "time");
-    assert_eq!(times[1..3], [time(file.report.wall_ms), time(other.wall_ms)]);
-    assert_eq!(row(&text, "solved  ")[1..], ["60", "60", "="]);
-
-    // Other answers, and a problem with another outcome.
-    let line = "array map add in.npz --operand 1 --out plus1";
-    swathe(path, line).expect(0);
-    let line = "array map add in.npz --operand 2 --out plus2";
-    swathe_with(path, "SWATHE_FAULTS", "panic@item:7", line).expect(1);
-    let text = swathe(path, "report plus1 plus2").expect(0).stdout;
-    assert_eq!(row(&text, "--operand")[1..], ["1", "2"].map(String::from), "{text}");
-    assert!(text.contains("59 of 59 rows differ"), "{text}");
-    assert!(text.contains("in data (59)"), "{text}");
-    assert!(text.contains("1 row is only there before"), "{text}");
-    assert!(text.contains("row 7 item7: solved → panicked"), "{text}");
-    assert!(text.contains("and 54 more"), "{text}");
 }
 
 /// The solving time of each track of a trace, in milliseconds, and the values of every counter.

@@ -24,7 +24,7 @@ pub(crate) fn within(folder: &Path, arguments: &[String]) -> Result<Said, String
 }
 
 /// Runs a command and returns the peak memory of the process, in bytes.
-fn peak_bytes(folder: &Path, line: &str) -> (Ended, u64) {
+pub(crate) fn peak_bytes(folder: &Path, line: &str) -> (Ended, u64) {
     let mut child = command(folder, line).spawn().unwrap();
     let status = format!("/proc/{}/status", child.id());
     let mut peak_bytes = 0;
