@@ -57,7 +57,7 @@ cases! {
     }
     usage {
         bad_usage control_characters explain help no_rows precedence program_alone progress
-        streams
+        streams watch
     }
 }
 
