@@ -1,4 +1,5 @@
-//! `swathe arc batt`: differs have the values that the library gives them, also in runs that are cut short.
+//! `swathe arc batt`: differs have the values that the library gives them, also in runs that are
+//! cut short.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -83,7 +84,8 @@ fn differs(run: &Path) -> Vec<DifferValue> {
     rows
 }
 
-/// The same, one differ and one sample at a time by the library. `shows_tests`: with the answers of tests.
+/// The same, one differ and one sample at a time by the library. `shows_tests`: with the answers of
+/// tests.
 fn expected(folder: &Path, shows_tests: bool) -> Vec<DifferValue> {
     let parsed = parse("batt.py", BATT);
     assert_eq!((parsed.errors.len(), parsed.differs.len()), (0, 4));

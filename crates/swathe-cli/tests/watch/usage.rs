@@ -1,4 +1,5 @@
-//! What the watching says on its streams; `tests/cases/usage/watch.case` has the messages for bad usage.
+//! What the watching says on its streams; `tests/cases/usage/watch.case` has the messages for bad
+//! usage.
 
 use crate::folders::{with_finished_run, with_inputs};
 use crate::watching::{Watch, swathe, wait_for};

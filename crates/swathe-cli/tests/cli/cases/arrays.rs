@@ -3,7 +3,8 @@
 //! A description is `NAME*N=DTYPE[EXTENTS]:VALUES`: N arrays called NAME0, NAME1 …, or one called
 //! NAME without `*N`. An extent is a number or an expression of the item's number `k`, such as
 //! `4+k*7%30` (products from left to right, then the sum). VALUES are repeated until the array is
-//! full; without them the elements are random, but the same on every machine. `\x1b` in a name is a byte.
+//! full; without them the elements are random, but the same on every machine. `\x1b` in a name is a
+//! byte.
 
 use std::path::Path;
 
@@ -76,7 +77,8 @@ pub(crate) fn arrays(folder: &Path, arguments: &[String]) -> Result<Said, String
     Ok(Said::printed(text))
 }
 
-/// `same-arrays FILE FILE [NAME…]`: the same names, types, extents and elements, or those of some arrays alone.
+/// `same-arrays FILE FILE [NAME…]`: the same names, types, extents and elements, or those of some
+/// arrays alone.
 pub(crate) fn same_arrays(folder: &Path, arguments: &[String]) -> Result<Said, String> {
     let [a, b, only @ ..] = arguments else {
         return Err("same-arrays FILE FILE".to_owned());
@@ -152,10 +154,10 @@ fn describe(
 fn evaluated(extent: &str, k: usize) -> Result<usize, String> {
     let mut sum = 0;
     for term in extent.split('+') {
-        let mut factors = term.split_inclusive(['*', '%']).peekable();
+        let factors = term.split_inclusive(['*', '%']);
         let mut operator = '*';
         let mut product = 1;
-        while let Some(factor) = factors.next() {
+        for factor in factors {
             let value = match factor.trim_end_matches(['*', '%']) {
                 "k" => k,
                 text => number(text)?,

@@ -10,7 +10,8 @@ use super::arrays::number;
 use super::vocabulary::Said;
 use crate::program::{Ended, command, result_hash};
 
-/// `json FILE PATH…`: prints what stands at paths such as `settings.only.0`, a line each; without a path, all.
+/// `json FILE PATH…`: prints what stands at paths such as `settings.only.0`, a line each; without a
+/// path, all.
 pub(crate) fn json(folder: &Path, arguments: &[String]) -> Result<Said, String> {
     let (file, paths) = arguments.split_first().ok_or("json FILE PATH…")?;
     let text = fs::read_to_string(folder.join(file)).map_err(|error| error.to_string())?;
@@ -28,7 +29,8 @@ pub(crate) fn json(folder: &Path, arguments: &[String]) -> Result<Said, String> 
     Ok(Said::printed(paths.iter().map(line).collect()))
 }
 
-/// `same RUN RUN…`: the runs are complete and have the same `result_hash`. `run-*` names all that begin so.
+/// `same RUN RUN…`: the runs are complete and have the same `result_hash`. `run-*` names all that
+/// begin so.
 pub(crate) fn same(folder: &Path, arguments: &[String]) -> Result<Said, String> {
     let hashes = hashes(folder, arguments)?;
     match hashes.iter().find(|hash| hash.1 != hashes[0].1) {
@@ -116,7 +118,8 @@ pub(crate) fn bytes(text: &str) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// `samples STEP`: the project's own programs as `programs.py`, and one in STEP of its tasks in `tasks`.
+/// `samples STEP`: the project's own programs as `programs.py`, and one in STEP of its tasks in
+/// `tasks`.
 pub(crate) fn samples(folder: &Path, arguments: &[String]) -> Result<Said, String> {
     let [step] = arguments else {
         return Err("samples STEP".to_owned());

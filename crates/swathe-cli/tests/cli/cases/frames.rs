@@ -15,9 +15,10 @@ use super::arrays::number;
 use super::vocabulary::{Said, option};
 use crate::program::Random;
 
-/// `series TO N HxW [--as FORMAT] [--label N]`: masks of one shape that move and grow, into a folder as `0.npy`,
-/// `1.npy` … Other formats are `png` (8 bits), `png16`, `png1`, `rgb`, `labels` and `indexed` (label 3 among
-/// others), `npz` (a file each), and `u8`, `u16`, `f32`, `f64` (one TIFF stack TO, of seven grey values).
+/// `series TO N HxW [--as FORMAT]`: masks of one shape that move and grow, into a folder as
+/// `0.npy`, `1.npy` … Other formats are `png` (8 bits), `png16`, `png1`, `rgb`, `labels` and
+/// `indexed` (label 3 among others), `npz` (a file each), and `u8`, `u16`, `f32`, `f64` (one TIFF
+/// stack TO, of seven grey values).
 pub(crate) fn series(folder: &Path, arguments: &[String]) -> Result<Said, String> {
     let mut arguments = arguments.to_vec();
     let format = option(&mut arguments, "--as").unwrap_or_else(|| "npy".to_owned());
@@ -151,7 +152,8 @@ where
     }
 }
 
-/// `discs FILE.npy [--labels] Y,X,RADIUS[,VALUE]…`: a frame of 80 × 96 pixels with discs; labels are bytes.
+/// `discs FILE.npy [--labels] Y,X,RADIUS[,VALUE]…`: a frame of 80 × 96 pixels with discs; labels
+/// are bytes.
 pub(crate) fn discs(folder: &Path, arguments: &[String]) -> Result<Said, String> {
     let (file, discs) = arguments.split_first().ok_or("discs FILE Y,X,RADIUS…")?;
     let is_labels = discs.first().is_some_and(|first| first == "--labels");
@@ -199,7 +201,8 @@ pub(crate) fn embryo_pairs(folder: &Path, n_pairs: usize) {
     std::fs::write(folder.join("pairs.csv"), table).unwrap();
 }
 
-/// `lit N`: frames `0.npy` … of blobs that move by (1.5, -0.7) px, with light and noise on all pixels.
+/// `lit N`: frames `0.npy` … of blobs that move by (1.5, -0.7) px, with light and noise on all
+/// pixels.
 pub(crate) fn lit(folder: &Path, arguments: &[String]) -> Result<Said, String> {
     let [n] = arguments else {
         return Err("lit N".to_owned());
@@ -223,8 +226,8 @@ pub(crate) fn lit(folder: &Path, arguments: &[String]) -> Result<Said, String> {
     Ok(Said::default())
 }
 
-/// `masks FILE.csv N HxW [--packed]`: the masks of `series` as COCO's run lengths, listed as numbers, or packed as
-/// text with ids and half a micrometre to the pixel.
+/// `masks FILE.csv N HxW [--packed]`: the masks of `series` as COCO's run lengths, listed as
+/// numbers, or packed as text with ids and half a micrometre to the pixel.
 pub(crate) fn masks(folder: &Path, arguments: &[String]) -> Result<Said, String> {
     let (file, n, shape, is_packed) = match arguments {
         [file, n, shape] => (file, n, shape, false),

@@ -7,8 +7,8 @@ use super::arrays::number;
 use super::vocabulary::{Said, option};
 use crate::program::{Ended, command};
 
-/// `within MIB [--from MIB] swathe …`: the peak memory of the process is at most the one number of MiB, and at least
-/// the other.
+/// `within MIB [--from MIB] swathe …`: the peak memory of the process is at most the one number of
+/// MiB, and at least the other.
 pub(crate) fn within(folder: &Path, arguments: &[String]) -> Result<Said, String> {
     let mut arguments = arguments.to_vec();
     let least: u64 = option(&mut arguments, "--from").map_or(Ok(0), |text| number(&text))?;

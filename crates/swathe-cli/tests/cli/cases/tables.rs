@@ -17,8 +17,8 @@ use parquet::arrow::ArrowWriter;
 use super::arrays::number;
 use super::vocabulary::{Said, option};
 
-/// `parquet FILE NAME=TYPE:VALUE,VALUE…`: a value that is empty is null. Types are `str`, `i32`, `bool`, `ms` (a time
-/// stamp), `f32s` and `u32s` (lists, numbers separated by spaces).
+/// `parquet FILE NAME=TYPE:VALUE,VALUE…`: a value that is empty is null. Types are `str`, `i32`,
+/// `bool`, `ms` (a time stamp), `f32s` and `u32s` (lists, numbers separated by spaces).
 pub(crate) fn parquet(folder: &Path, arguments: &[String]) -> Result<Said, String> {
     let (file, columns) = arguments.split_first().ok_or("parquet FILE COLUMNS")?;
     let columns: Vec<(&str, ArrayRef)> =
@@ -71,8 +71,8 @@ fn read(folder: &Path, file: &str) -> Result<RecordBatch, String> {
     }
 }
 
-/// `table FILE [--where COLUMN=TEXT] COLUMN…`: the rows of a table, with a null as `-`. `COLUMN:2` rounds numbers to
-/// so many significant digits.
+/// `table FILE [--where COLUMN=TEXT] COLUMN…`: the rows of a table, with a null as `-`. `COLUMN:2`
+/// rounds numbers to so many significant digits.
 pub(crate) fn table(folder: &Path, arguments: &[String]) -> Result<Said, String> {
     let mut arguments = arguments.to_vec();
     let only = option(&mut arguments, "--where");
@@ -137,7 +137,8 @@ fn aligned(rows: Vec<Vec<&str>>) -> String {
     rows.iter().map(line).collect()
 }
 
-/// `columns FILE`: the columns of a table, their types, and units and descriptions where they have some.
+/// `columns FILE`: the columns of a table, their types, and units and descriptions where they have
+/// some.
 pub(crate) fn columns(folder: &Path, arguments: &[String]) -> Result<Said, String> {
     let [file] = arguments else {
         return Err("columns FILE".to_owned());
@@ -152,8 +153,10 @@ pub(crate) fn columns(folder: &Path, arguments: &[String]) -> Result<Said, Strin
     Ok(Said::printed(schema.fields().iter().map(line).collect()))
 }
 
-/// `same-table FILE FILE [--by COLUMN,COLUMN] [--but PREFIX,PREFIX] [--part]`: every bit of every value is the same. With
-/// `--by`, rows in another order are found by columns, with `--part` the second table has some of the rows; columns that begin with a prefix do not count (or end: `*_um`).
+/// `same-table FILE FILE [--by COLUMN,COLUMN] [--but PREFIX,PREFIX] [--part]`: every bit of every
+/// value is the same. With `--by`, rows in another order are found by columns, with `--part` the
+/// second table has some of the rows; columns that begin with a prefix do not count (or end:
+/// `*_um`).
 pub(crate) fn same_table(folder: &Path, arguments: &[String]) -> Result<Said, String> {
     let mut arguments = arguments.to_vec();
     let by = option(&mut arguments, "--by");

@@ -113,7 +113,8 @@ fn parse(text: &str) -> Result<Vec<Step>, String> {
 }
 
 impl Step {
-    /// Carries the step out and says what belongs in the case. The error is why the case is skipped.
+    /// Carries the step out and says what belongs in the case. The error is why the case is
+    /// skipped.
     fn run(self, folder: &Path) -> Result<String, String> {
         match self {
             Step::Words(line) => Ok(line + "\n"),
@@ -195,8 +196,8 @@ impl Said {
         format!("{}{}", PROGRESS.replace_all(&self.stderr, ""), self.stdout)
     }
 
-    /// What is expected if it was said; otherwise what was said, with patterns for what differs from
-    /// run to run.
+    /// What is expected if it was said; otherwise what was said, with patterns for what differs
+    /// from run to run.
     fn settled(self, expected: &Said, folder: &Path) -> Said {
         let settle = |actual: &str, expected: &str| {
             let actual = visible(&actual.replace(folder.to_str().unwrap(), "[FOLDER]"));

@@ -49,8 +49,8 @@ const VERBS: &[(&str, Verb)] = &[
     ("within", resident::within),
 ];
 
-/// Carries out a line if its first word is a command of cases; `> FILE` at its end keeps the stdout. The inner error is why the rest of
-/// the case cannot run on this machine.
+/// Carries out a line if its first word is a command of cases; `> FILE` at its end keeps the
+/// stdout. The inner error is why the rest of the case cannot run on this machine.
 pub(crate) fn run(folder: &Path, line: &str) -> Option<Result<Said, String>> {
     static BY_NAME: LazyLock<HashMap<&str, Verb>> =
         LazyLock::new(|| VERBS.iter().copied().collect());
