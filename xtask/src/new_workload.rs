@@ -115,7 +115,7 @@ fn try_out(workspace: &Workspace, ready: &Ready) -> io::Result<Verdict> {
     };
     // Building through a test gives the program the same dependency features as the tests, so that
     // no dependency is compiled again.
-    let build = ["test", "--offline", "--workspace", "--no-run", "--test", "readme"];
+    let build = ["test", "--offline", "--workspace", "--no-run", "--test", "cli"];
     let test = ["test", "--offline", "--workspace", "--test", "sample"];
     let program = || Command::new(target.join("debug/swathe"));
     let verdict = linked

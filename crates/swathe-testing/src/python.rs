@@ -18,10 +18,7 @@ pub fn with_numpy() -> Option<PathBuf> {
 /// If there is none and `CI` is set, where no test may be skipped.
 #[expect(clippy::print_stdout, reason = "a skipped test says so")]
 pub fn with(modules: &str) -> Option<PathBuf> {
-    let python = std::env::var_os("SWATHE_PYTHON").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/bin/python"),
-        PathBuf::from,
-    );
+    let python = interpreter();
     let has_modules = Command::new(&python)
         .args(["-c", &format!("import {modules}")])
         .output()
@@ -33,6 +30,14 @@ pub fn with(modules: &str) -> Option<PathBuf> {
     assert!(std::env::var_os("CI").is_none(), "{reason}");
     println!("SKIPPED: {reason}");
     None
+}
+
+/// The interpreter of [`with`], which may lack modules or not exist at all.
+pub fn interpreter() -> PathBuf {
+    std::env::var_os("SWATHE_PYTHON").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/bin/python"),
+        PathBuf::from,
+    )
 }
 
 /// Runs a script to its end.

@@ -204,16 +204,6 @@ fn ascending_sets_and_own_tasks_are_as_in_the_library() {
 }
 
 #[test]
-fn run_is_the_same_as_nothing() {
-    let folder = folder(15);
-    let bare = run(folder.path(), "--out bare", 0);
-    let line = "arc run --programs programs.py --tasks tasks --out named";
-    let named = swathe(folder.path(), line).expect(0);
-    assert_eq!((bare.stdout, named.stdout), ("bare\n".into(), "named\n".into()));
-    check(&results(&folder.path().join("bare")), &results(&folder.path().join("named")));
-}
-
-#[test]
 fn long_outputs_are_kept_if_asked_for() {
     let folder = folder(44);
     let programs = "def large(I):\n    return upscale(I, 100)\ndef same(I):\n    return I\n";
@@ -227,43 +217,4 @@ fn long_outputs_are_kept_if_asked_for() {
     check(&short, &expected(folder.path(), Order::Cpython, false));
     let n_kept = |rows: &[Row]| rows.iter().filter(|row| row.output.is_some()).count();
     assert_eq!((n_kept(&all), n_kept(&short)), (all.len(), all.len() / 2));
-}
-
-#[test]
-fn a_call_that_never_ends_or_builds_too_much_ends_alone() {
-    let folder = folder(44);
-    let programs = "\
-def endless(I):
-    x1 = power(identity, ZERO)
-    return x1(I)
-def works(I):
-    x1 = interval(ZERO, 900000, ONE)
-    f = power(increment, 12)
-    x2 = apply(f, x1)
-    return x2
-def billion(I):
-    return upscale(I, 1000000)
-def fine(I):
-    return vmirror(I)
-";
-    std::fs::write(folder.path().join("programs.py"), programs).unwrap();
-    run(folder.path(), "--out run", 0);
-    let rows = results(&folder.path().join("run"));
-    let kind = |name: &str| {
-        let mut kinds: Vec<(&str, Option<&str>)> = rows
-            .iter()
-            .filter(|row| row.program == name)
-            .map(|row| (row.outcome.as_str(), row.error_kind.as_deref()))
-            .collect();
-        kinds.dedup();
-        kinds
-    };
-    assert_eq!(kind("endless"), [("error", Some("RecursionError"))]);
-    assert_eq!(kind("works"), [("timeout", Some("timeout"))]);
-    assert_eq!(kind("billion"), [("memory", Some("memory"))]);
-    assert_eq!(kind("fine"), [("ok", None)]);
-    run(folder.path(), "--call-work 1000000000000 --call-memory 1MiB --out small", 0);
-    let small = results(&folder.path().join("small"));
-    let works = small.iter().filter(|row| row.program == "works");
-    assert!(works.clone().all(|row| row.outcome == "memory"), "{works:?}");
 }

@@ -1,47 +1,24 @@
-//! `swathe arc batt`: candidates and differs of generated files, scored as `run_batt` scores them.
+//! `swathe arc batt`: differs have the values that the library gives them, also in runs that are
+//! cut short.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use arrow::array::{Array, AsArray};
-use arrow::datatypes::{Float64Type, UInt32Type, UInt64Type};
+use arrow::datatypes::{UInt32Type, UInt64Type};
 use swathe_arc::{Evaluator, Inputs, Library, Limits, Order, RowList, Value, encode, parse};
 use tempfile::TempDir;
 
-use crate::arc::{folder, results, tasks_in};
+use crate::arc::{folder, tasks_in};
+use crate::cases::tables::same_table;
 use crate::program::{Ended, command, result_hash, swathe, table};
 
 /// Candidates for two of the tasks, one that tries to return the answer, and differs.
-pub(crate) const BATT: &str = "\
-def batt(task_id, S, I, C, log_path):
-    s = []
-    o = []
-    t1 = equality(I, C)
-    t2 = branch(t1, THOUSAND, ZERO)
-    t3 = astuple(t2, C)
-    s.append((3, 'None', 'differ_same', t3))
-    t4 = size(I)
-    t5 = astuple(t4, I)
-    s.append((5, 'None', 'differ_size', t5))
-    t6 = mir_rot_t(I, R2)
-    t7 = hconcat(I, t6)
-    o.append((7, True, '01fce304', t7))
-    t8 = equality(t7, C)
-    t9 = branch(t8, THOUSAND, NEG_ONE)
-    t10 = astuple(t9, t8)
-    s.append((10, '01fce304', 'differ_same', t10))
-    t11 = astuple(t8, t8)
-    s.append((11, '01fce304', 'differ_size', t11))
-    t12 = identity(C)
-    o.append((12, False, 'cheat', t12))
-    t13 = mir_rot_t(I, R0)
-    o.append((13, False, '01fce304', t13))
-    return o, s
-";
+const BATT: &str = include_str!("../../../../tests/cases/arc/batt.py");
 
 /// A folder with the file `batt.py` and some tasks; the test of the first task has no answer.
-pub(crate) fn batt_folder() -> TempDir {
+fn batt_folder() -> TempDir {
     let folder = folder(6);
     fs::write(folder.path().join("batt.py"), BATT).unwrap();
     let mut tasks: Vec<_> = fs::read_dir(folder.path().join("tasks"))
@@ -107,7 +84,8 @@ fn differs(run: &Path) -> Vec<DifferValue> {
     rows
 }
 
-/// The same, one differ and one sample at a time by the library. `shows_tests`: with the answers of tests.
+/// The same, one differ and one sample at a time by the library. `shows_tests`: with the answers of
+/// tests.
 fn expected(folder: &Path, shows_tests: bool) -> Vec<DifferValue> {
     let parsed = parse("batt.py", BATT);
     assert_eq!((parsed.errors.len(), parsed.differs.len()), (0, 4));
@@ -157,28 +135,6 @@ fn expected(folder: &Path, shows_tests: bool) -> Vec<DifferValue> {
     rows
 }
 
-/// A row of `batt_scores.parquet`: task, rank, candidate, program, batt_score, score.
-type Scored = (String, u32, String, String, u64, f64);
-
-fn scores(run: &Path) -> Vec<Scored> {
-    let mut rows = Vec::new();
-    for batch in table(&run.join("batt_scores.parquet")) {
-        let column = |name: &str| batch.column_by_name(name).unwrap();
-        let text = |name: &str, at: usize| column(name).as_string::<i32>().value(at).to_owned();
-        for at in 0..batch.num_rows() {
-            rows.push((
-                text("task", at),
-                column("rank").as_primitive::<UInt32Type>().value(at),
-                text("candidate", at),
-                text("program", at),
-                column("batt_score").as_primitive::<UInt64Type>().value(at),
-                column("score").as_primitive::<Float64Type>().value(at),
-            ));
-        }
-    }
-    rows
-}
-
 #[test]
 fn differs_are_as_the_library_evaluates_them_alone() {
     let folder = batt_folder();
@@ -220,35 +176,6 @@ fn differs_are_as_the_library_evaluates_them_alone() {
 }
 
 #[test]
-fn candidates_never_see_the_answer_and_are_scored_by_the_rule() {
-    let folder = batt_folder();
-    batt(folder.path(), "--out run", 0);
-    let line = "arc --programs batt.py --tasks tasks --out plain";
-    swathe(folder.path(), line).expect(0);
-    let run = folder.path().join("run");
-    // The differs change nothing for the candidates.
-    assert_eq!(result_hash(&run), result_hash(&folder.path().join("plain")));
-    let rows = results(&run);
-    let cheats: Vec<_> = rows.iter().filter(|row| row.program == "batt_cheat_12").collect();
-    assert!(!cheats.is_empty());
-    assert!(cheats.iter().all(|row| row.output.as_deref() == Some("null")));
-    // 1000 for each sample that is right, tests included, summed over the rows of one id.
-    let mut wanted: BTreeMap<(String, String), u64> = BTreeMap::new();
-    for row in &rows {
-        let id = row.program.split('_').nth(1).unwrap();
-        let sum = wanted.entry((row.task.clone(), id.to_owned())).or_default();
-        *sum += 1000 * u64::from(row.equal == Some(true));
-    }
-    let found = scores(&run);
-    let by_id = found.iter().map(|row| ((row.0.clone(), row.2.clone()), row.4));
-    assert_eq!(by_id.collect::<BTreeMap<_, _>>(), wanted);
-    let n_samples = rows.iter().filter(|row| row.task == "01fce304").count() as u64 / 3;
-    let best = found.iter().find(|row| row.0 == "01fce304" && row.1 == 1).unwrap();
-    assert_eq!((best.2.as_str(), best.3.as_str()), ("01fce304", "batt_01fce304_7"));
-    assert_eq!((best.4, best.5), (1000 * n_samples, 1.0));
-}
-
-#[test]
 fn differs_do_not_see_tests_if_a_submission_is_made() {
     let folder = batt_folder();
     batt(folder.path(), "--out run --submission s.json", 0);
@@ -273,7 +200,8 @@ fn sharded_killed_and_threaded_runs_have_the_same_differs() {
     let parts = folder.path().join("parts");
     assert_eq!(differs(&parts), wanted);
     assert_eq!(result_hash(&parts), result_hash(&whole));
-    assert_eq!(scores(&parts), scores(&whole));
+    let tables = ["parts/batt_scores.parquet", "whole/batt_scores.parquet"].map(str::to_owned);
+    same_table(folder.path(), &tables).unwrap();
     // Interrupted by Ctrl-C, then resumed.
     let line = "arc batt batt.py --tasks tasks --out cut --batch-size 1 --threads 1";
     let mut child =
@@ -300,47 +228,4 @@ fn sharded_killed_and_threaded_runs_have_the_same_differs() {
     assert!(!left.exists());
     assert_eq!(differs(&cut), wanted);
     assert_eq!(result_hash(&cut), result_hash(&whole));
-}
-
-#[test]
-fn a_plan_is_explained_and_a_file_without_differs_runs() {
-    let folder = batt_folder();
-    let ended = batt(folder.path(), "--out run --explain --memory 1GiB", 0);
-    assert!(ended.stdout.contains(" problems in "), "{}", ended.stdout);
-    assert!(!folder.path().join("run").exists());
-    let line = "arc batt programs.py --tasks tasks --limit 2 --out plain";
-    swathe(folder.path(), line).expect(0);
-    let plain = folder.path().join("plain");
-    assert_eq!(differs(&plain), []);
-    // Every program solves the task of its name.
-    let scores = scores(&plain);
-    let best: Vec<_> = scores.iter().filter(|row| row.1 == 1).collect();
-    assert_eq!(best.len(), 2);
-    assert!(best.iter().all(|row| row.5 == 1.0), "{best:?}");
-}
-
-#[test]
-fn exit_codes_are_those_of_every_run() {
-    let folder = batt_folder();
-    // A row that cannot be used costs that row.
-    let unknown = BATT.replace("mir_rot_t(I, R0)", "turn(I)");
-    fs::write(folder.path().join("batt.py"), unknown).unwrap();
-    let ended = batt(folder.path(), "--only 01fce304 --out run", 1);
-    assert!(ended.stderr.contains("unknown function `turn`"), "{}", ended.stderr);
-    let run = folder.path().join("run");
-    assert!(results(&run).iter().all(|row| row.program != "batt_01fce304_13"));
-    let page = fs::read_to_string(run.join("report.html")).unwrap();
-    assert!(page.contains("batt_01fce304_7"));
-    // A file that is gone is noticed.
-    fs::remove_file(run.join("differs/000000.parquet")).unwrap();
-    let ended = batt(folder.path(), "--only 01fce304 --out run --resume", 2);
-    let told = "differs/000000.parquet is damaged";
-    assert!(ended.stderr.contains(told), "{}", ended.stderr);
-    // Files are not written through a link.
-    fs::create_dir_all(folder.path().join("parts/shards")).unwrap();
-    std::os::unix::fs::symlink(folder.path(), folder.path().join("parts/differs")).unwrap();
-    let ended = batt(folder.path(), "--out parts --shard 1/2", 4);
-    assert!(ended.stderr.contains("parts/differs"), "{}", ended.stderr);
-    let ended = batt(folder.path(), "--only absent --out other", 2);
-    assert!(ended.stderr.contains("absent"), "{}", ended.stderr);
 }

@@ -3,48 +3,13 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use swathe_ot::{Shape, synth};
 use swathe_run::store::run_folder::Checksum;
 
-use crate::odd_files::ended_in_time;
-use crate::ot_frames::save_npy;
-use crate::program::{
-    Ended, Random, announced, command, in_folder, json, many_floats, result_hash, save, swathe,
-};
-
-#[test]
-fn a_full_disk_costs_nothing_that_was_committed() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut random = Random(5);
-    // One array is large, so that its part is larger than the others.
-    let items: Vec<_> = (0..30)
-        .map(|k| (format!("item{k}"), random.floats(&[if k == 20 { 80_000 } else { 4000 }])))
-        .collect();
-    save(folder.path(), "in.npz", &items);
-    let line = "array map square in.npz --threads 1 --batch-size 1 --memory 3MiB";
-    swathe(folder.path(), &format!("{line} --out whole")).expect(0);
-    let hash = result_hash(&folder.path().join("whole"));
-    // In blocks of 512 bytes. With 1 not even run.json fits; with 16 no part; with 560 not the part
-    // with the large array; with 1200 all parts but not the table.
-    for (n_blocks, n_kept_min) in [(1, 0), (16, 0), (560, 1), (1200, 30)] {
-        let out = format!("run{n_blocks}");
-        let program = env!("CARGO_BIN_EXE_swathe");
-        let limited = format!("ulimit -f {n_blocks}; exec {program} {line} --out {out}");
-        let mut shell = Command::new("sh");
-        shell.args(["-c", &limited]);
-        let output = in_folder(shell, folder.path()).output().unwrap();
-        let ended = Ended::of(output).expect(4);
-        let named = format!("cannot write {out}");
-        assert!(ended.stderr.contains(&named), "{}", ended.stderr);
-        let run = folder.path().join(&out);
-        let before = announced(&run);
-        assert!(before.len() >= n_kept_min, "{n_blocks}: {before:?}");
-        swathe(folder.path(), &format!("{line} --out {out} --resume")).expect(0);
-        assert_eq!(result_hash(&run), hash);
-        assert_eq!(announced(&run)[..before.len()], before);
-    }
-}
+use crate::cases::frames::save_npy;
+use crate::program::{Ended, announced, command, json, many_floats, result_hash, swathe};
 
 /// A name in a folder survives a power failure only once the folder is synced, so a run whose folder
 /// cannot be synced ends with an error and announces nothing.
@@ -105,97 +70,6 @@ fn a_folder_that_cannot_be_synced_is_an_error() {
         }
         swathe(folder, &format!("{line} --out {run} --resume")).expect(0);
     }
-}
-
-#[test]
-fn folders_that_cannot_be_made_are_named() {
-    let folder = tempfile::tempdir().unwrap();
-    many_floats(folder.path());
-    for out in ["in.npz/run", "/proc/swathe/run"] {
-        let ended = swathe(folder.path(), &format!("array map sqrt in.npz --out {out}")).expect(4);
-        assert!(ended.stderr.contains(out), "{}", ended.stderr);
-        assert_eq!(ended.stdout, "");
-    }
-    for out in ["in.npz/out.npz", "missing/out.npz", "/proc/swathe/out.npz"] {
-        let ended = swathe(folder.path(), &format!("array map sqrt in.npz --out {out}")).expect(4);
-        assert!(ended.stderr.contains(out), "{}", ended.stderr);
-    }
-}
-
-#[test]
-fn somebody_elses_folder_is_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    many_floats(folder.path());
-    for (name, file) in [("letters", "letters/dear.txt"), ("cad", "cad/parts/wheel.stl")] {
-        let file = folder.path().join(file);
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(&file, "mine").unwrap();
-        for flags in ["", " --resume", " --shard 1/2"] {
-            let line = format!("array map sqrt in.npz --out {name}{flags}");
-            let ended = swathe(folder.path(), &line).expect(2);
-            assert!(ended.stderr.contains("is not a run folder"), "{}", ended.stderr);
-            assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
-            assert_eq!(fs::read_dir(folder.path().join(name)).unwrap().count(), 1);
-        }
-    }
-}
-
-#[test]
-fn damaged_parts_are_named() {
-    let folder = tempfile::tempdir().unwrap();
-    many_floats(folder.path());
-    let line = "array map sqrt in.npz --memory 1MiB --out run";
-    swathe(folder.path(), line).expect(0);
-    let hash = result_hash(&folder.path().join("run"));
-    for name in ["000000.parquet", "000001.outcomes.parquet"] {
-        let path = folder.path().join("run/parts").join(name);
-        let whole = fs::read(&path).unwrap();
-        let mut flipped = whole.clone();
-        flipped[whole.len() / 3] ^= 1;
-        let damages: [(&str, Option<&[u8]>); 3] = [
-            ("its contents are not what was written", Some(&flipped)),
-            ("bytes, but was written with", Some(&whole[..whole.len() / 2])),
-            ("it is gone", None),
-        ];
-        for (reason, contents) in damages {
-            match contents {
-                Some(contents) => fs::write(&path, contents).unwrap(),
-                None => fs::remove_file(&path).unwrap(),
-            }
-            let ended = swathe(folder.path(), &format!("{line} --resume")).expect(2);
-            assert!(ended.stderr.contains(name), "{}", ended.stderr);
-            assert!(ended.stderr.contains(reason), "{}", ended.stderr);
-        }
-        fs::write(&path, &whole).unwrap();
-    }
-    swathe(folder.path(), &format!("{line} --resume")).expect(0);
-    assert_eq!(result_hash(&folder.path().join("run")), hash);
-}
-
-#[test]
-fn a_run_of_other_settings_or_inputs_is_not_gone_on_with() {
-    let folder = tempfile::tempdir().unwrap();
-    many_floats(folder.path());
-    let run = |flags: &str| swathe(folder.path(), &format!("array map {flags} --out run"));
-    run("add in.npz --operand 2").expect(0);
-    let ended = run("add in.npz --operand 2").expect(2);
-    assert!(ended.stderr.contains("holds a run already"), "{}", ended.stderr);
-    for (flags, named) in [
-        ("add in.npz --operand 3 --resume", "--operand: 2 then, 3 now"),
-        ("add in.npz --operand nan --resume", "--operand: 2 then, \"NaN\" now"),
-        ("sqrt in.npz --resume", "--op: "),
-        ("add in.npz --operand 2 --column x --resume", "--column: "),
-    ] {
-        let ended = run(flags).expect(2);
-        assert!(ended.stderr.contains(named), "{}", ended.stderr);
-    }
-    fs::copy(folder.path().join("in.npz"), folder.path().join("moved.npz")).unwrap();
-    run("add moved.npz --operand 2 --threads 1 --seed 9 --resume").expect(0);
-    let mut random = Random(8);
-    let other: Vec<_> = (0..60).map(|k| (format!("item{k}"), random.floats(&[10]))).collect();
-    save(folder.path(), "in.npz", &other);
-    let ended = run("add in.npz --operand 2 --resume").expect(2);
-    assert!(ended.stderr.contains("input in.npz: its contents changed"), "{}", ended.stderr);
 }
 
 /// The lines of a manifest as versions without checksums wrote them.
@@ -266,166 +140,6 @@ fn a_manifest_that_was_changed_loses_and_doubles_no_row() {
         fs::write(&path, without_checksums(&lines).join("\n") + "\n").unwrap();
         swathe(folder.path(), &line).expect(0);
         assert_eq!(result_hash(&run), hash);
-    }
-}
-
-/// Files outside a run folder are never changed, whatever links the folder contains.
-#[test]
-fn links_in_a_run_folder_lead_nowhere() {
-    use std::os::unix::fs::symlink;
-    let folder = tempfile::tempdir().unwrap();
-    many_floats(folder.path());
-    let victim = folder.path().join("victim");
-    let mine = victim.join("mine.txt");
-    fs::create_dir(&victim).unwrap();
-    fs::write(&mine, "mine").unwrap();
-    fs::write(victim.join("000007.parquet"), "mine").unwrap();
-    let untouched = || {
-        assert_eq!(fs::read_to_string(&mine).unwrap(), "mine");
-        assert!(victim.join("000007.parquet").exists());
-        assert_eq!(fs::read_dir(&victim).unwrap().count(), 2);
-    };
-    let line = "array map sqrt in.npz --memory 1MiB --out";
-    let refused = |line: &str, link: &str| {
-        let ended = swathe(folder.path(), line).expect(4);
-        let told = format!("{link} is a symbolic link");
-        assert!(ended.stderr.contains(&told), "{}", ended.stderr);
-        assert!(ended.stderr.contains("remove the link"), "{}", ended.stderr);
-        untouched();
-    };
-    fs::create_dir(folder.path().join("new")).unwrap();
-    symlink("../victim/mine.txt", folder.path().join("new/run.lock")).unwrap();
-    refused(&format!("{line} new"), "new/run.lock");
-
-    swathe(folder.path(), &format!("{line} run")).expect(0);
-    let run = folder.path().join("run");
-    let hash = result_hash(&run);
-    for (name, target) in [
-        ("parts", "../victim"),
-        ("run.lock", "../victim/mine.txt"),
-        ("manifest.jsonl", "../victim/mine.txt"),
-    ] {
-        fs::rename(run.join(name), run.join("aside")).unwrap();
-        symlink(target, run.join(name)).unwrap();
-        refused(&format!("{line} run --resume"), &format!("run/{name}"));
-        fs::remove_file(run.join(name)).unwrap();
-        fs::rename(run.join("aside"), run.join(name)).unwrap();
-    }
-    fs::create_dir(folder.path().join("sharded")).unwrap();
-    symlink("../victim", folder.path().join("sharded/shards")).unwrap();
-    refused(&format!("{line} sharded --shard 1/2"), "sharded/shards");
-
-    // Files written by name replace a link; files that no run made are not removed.
-    for name in ["live.json", ".live.json.tmp", "report.html", "items.parquet"] {
-        let _ = fs::remove_file(run.join(name));
-        symlink("../victim/mine.txt", run.join(name)).unwrap();
-    }
-    fs::write(run.join("parts/notes.txt"), "mine").unwrap();
-    fs::write(run.join(".notes.tmp"), "mine").unwrap();
-    swathe(folder.path(), &format!("{line} run --resume")).expect(0);
-    untouched();
-    assert_eq!(result_hash(&run), hash);
-    assert!(run.join("parts/notes.txt").exists() && run.join(".notes.tmp").exists());
-
-    // The folder itself may be a link, for example to another disk.
-    fs::create_dir(folder.path().join("room")).unwrap();
-    symlink("room", folder.path().join("linked")).unwrap();
-    swathe(folder.path(), &format!("{line} linked")).expect(0);
-    assert_eq!(result_hash(&folder.path().join("room")), hash);
-}
-
-/// Flips one bit of a file.
-fn flip(path: &Path) {
-    let mut bytes = fs::read(path).unwrap();
-    let at = bytes.len() / 3;
-    bytes[at] ^= 1;
-    fs::write(path, bytes).unwrap();
-}
-
-#[test]
-fn damage_is_found_before_runs_are_called_the_same() {
-    let folder = tempfile::tempdir().unwrap();
-    many_floats(folder.path());
-    for out in ["a", "b"] {
-        let line = format!("array map sqrt in.npz --memory 1MiB --out {out}");
-        swathe(folder.path(), &line).expect(0);
-    }
-    let same = swathe(folder.path(), "report a b").expect(0);
-    assert!(same.stdout.contains("to the last bit"), "{}", same.stdout);
-    let whole = swathe(folder.path(), "report b --check").expect(0);
-    assert!(whole.stdout.contains("all are what was written"));
-    assert_eq!(whole.stderr, "");
-    for name in [
-        "items.parquet",
-        "timing.parquet",
-        "failures.parquet",
-        "parts/000000.parquet",
-        "parts/000001.outcomes.parquet",
-        "report.json",
-        "manifest.jsonl",
-    ] {
-        let path = folder.path().join("b").join(name);
-        let whole = fs::read(&path).unwrap();
-        match name {
-            "report.json" => fs::write(&path, &whole[..whole.len() / 2]).unwrap(),
-            _ => flip(&path),
-        }
-        let ended = swathe(folder.path(), "report b --check").expect(3);
-        let told = format!("error: b/{name} ");
-        assert!(ended.stderr.contains(&told), "{name}: {}", ended.stderr);
-        assert!(ended.stdout.contains("damaged or gone"), "{}", ended.stdout);
-        if name == "items.parquet" {
-            let ended = swathe(folder.path(), "report a b").expect(2);
-            assert!(ended.stderr.contains("b/items.parquet is damaged"), "{}", ended.stderr);
-            assert!(!ended.stdout.contains("the same"), "{}", ended.stdout);
-        }
-        fs::write(&path, whole).unwrap();
-    }
-    fs::remove_file(folder.path().join("b/items.parquet")).unwrap();
-    let ended = swathe(folder.path(), "report b --check").expect(3);
-    assert!(ended.stderr.contains("b/items.parquet"), "{}", ended.stderr);
-    swathe(folder.path(), "report in.npz --check").expect(2);
-}
-
-#[test]
-fn a_lost_manifest_is_made_again_from_the_parts() {
-    let folder = tempfile::tempdir().unwrap();
-    many_floats(folder.path());
-    let line = "array map sqrt in.npz --memory 1MiB --out run";
-    swathe(folder.path(), line).expect(0);
-    let run = folder.path().join("run");
-    let hash = result_hash(&run);
-    let manifest = run.join("manifest.jsonl");
-    let n_parts = fs::read_to_string(&manifest).unwrap().lines().count();
-    let mut before = announced(&run);
-    before.sort_unstable();
-    // A part whose process died before its outcomes were written.
-    fs::copy(run.join("parts/000000.parquet"), run.join("parts/000099.parquet")).unwrap();
-    fs::remove_file(&manifest).unwrap();
-    let ended = swathe(folder.path(), &format!("{line} --resume")).expect(0);
-    let told = format!("manifest.jsonl was gone and was made again from {n_parts} parts");
-    assert!(ended.stderr.contains(&told), "{}", ended.stderr);
-    assert!(ended.stderr.contains("60 of them done before"), "{}", ended.stderr);
-    assert_eq!(result_hash(&run), hash);
-    assert!(!run.join("parts/000099.parquet").exists());
-    let mut after = announced(&run);
-    after.sort_unstable();
-    assert_eq!(after, before);
-    swathe(folder.path(), "report run --check").expect(0);
-    // A part that was changed after it was written is not used.
-    for name in ["000001.outcomes.parquet", "000001.parquet"] {
-        let path = run.join("parts").join(name);
-        let whole = fs::read(&path).unwrap();
-        let mut changed = whole.clone();
-        // The contents of the first column: the outcomes' own checksum covers contents alone, so that
-        // a single byte of the file's metadata might not matter.
-        changed[32..96].iter_mut().for_each(|byte| *byte ^= 0xff);
-        fs::write(&path, changed).unwrap();
-        fs::remove_file(&manifest).unwrap();
-        let ended = swathe(folder.path(), &format!("{line} --resume")).expect(2);
-        assert!(ended.stderr.contains(name), "{}", ended.stderr);
-        fs::write(&path, whole).unwrap();
-        swathe(folder.path(), &format!("{line} --resume")).expect(0);
     }
 }
 
@@ -598,4 +312,18 @@ fn folders_of_earlier_versions_are_read_and_merged_and_not_gone_on_with() {
     replace(&folder.join("run"), &folder.join("new"), &["parts", "manifest.jsonl"]);
     let ended = swathe(folder, &format!("{line} new --resume")).expect(2);
     assert!(ended.stderr.contains("by a run of an earlier version"), "{}", ended.stderr);
+}
+
+/// Kills a program that blocks on its input, because it would block for ever.
+fn ended_in_time(folder: &Path, line: &str) -> Ended {
+    let mut child = command(folder, line).spawn().unwrap();
+    let started = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if started.elapsed() > Duration::from_secs(60) {
+            child.kill().unwrap();
+            panic!("{line} hangs");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ended::of(child.wait_with_output().unwrap())
 }

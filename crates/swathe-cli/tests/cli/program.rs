@@ -128,11 +128,6 @@ impl Random {
         Array::new(shape.to_vec(), data).unwrap()
     }
 
-    pub(crate) fn bytes(&mut self, n: usize) -> Array {
-        let data: Vec<u8> = (0..n).map(|_| self.next() as u8).collect();
-        Array::new(vec![n], data).unwrap()
-    }
-
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for at in (1..items.len()).rev() {
             items.swap(at, self.below(at as u64 + 1) as usize);
