@@ -436,7 +436,7 @@ def check(
     plan: Any = None,
     **settings: Any,
 ) -> dict[str, float]:
-    """What anybody's answer is worth: residuals of both marginals, gap and true cost.
+    """Check another program's solution: residuals of both marginals, gap and true cost.
 
     The answer is potentials ``f`` and ``g`` on the frame in cost units (OTT-JAX's are, with
     ``reference="counting"``; values off the support do not matter), or a ``plan``: a SciPy sparse

@@ -15,8 +15,8 @@ mod watch;
 /// Solves thousands of small problems of different shapes in one sweep.
 ///
 /// It groups problems by shape, packs them into batches that fit in memory, runs them on every
-/// core, survives whatever goes wrong, and returns every answer in input order with the figures
-/// of how it went.
+/// core, recovers from device failures, and returns all answers in input order, with timing and
+/// memory figures.
 #[derive(Debug, Parser)]
 #[command(name = "swathe", version, max_term_width = 100, after_help = EXAMPLES)]
 struct Cli {

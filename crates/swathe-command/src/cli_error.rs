@@ -105,7 +105,7 @@ impl From<FolderError> for CliError {
             ),
             FolderError::Vanished { .. } => (
                 Code::Output,
-                "what is left there may be of no use: leave the folder alone while a run goes on, and start again",
+                "the folder was changed during the run and may be incomplete; start again in a new one",
             ),
             FolderError::Link { .. } => (
                 Code::Output,

@@ -92,7 +92,7 @@ impl DeviceChoice {
         if usable.is_empty() && matches!(self, DeviceChoice::Gpu(_)) {
             let why = why_none(&found);
             return Err(CliError::usage(format!("{name} asks for a graphics processor: {why}"))
-                .hint("`swathe devices` shows what there is; auto does without"));
+                .hint("`swathe devices` shows what there is; device auto runs without one"));
         }
         if let Some(numbers) = wanted {
             if let Some(missing) = numbers.iter().find(|&&number| number >= usable.len()) {

@@ -127,10 +127,9 @@ pub fn execute(
         // The panic hook has already printed the panic, unless it happened in guarded code.
         catch_unwind(AssertUnwindSafe(|| run(&matches))).unwrap_or_else(|panic| {
             let what = swathe::panic_message(panic);
-            Err(CliError::new(Code::Output, format!("the command had to be given up: {what}"))
-                .hint(
-                    "more memory may help; what a run has committed is safe, go on with --resume",
-                ))
+            Err(CliError::new(Code::Output, format!("internal error: {what}")).hint(
+                "committed results are safe; continue with --resume (more --memory may help)",
+            ))
         })
     });
     match ended {

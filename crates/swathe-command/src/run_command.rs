@@ -120,7 +120,7 @@ fn failure_hints(groups: &[FailureGroup]) -> Vec<&'static str> {
         (OutcomeKind::TooLarge, "give a problem more memory with --memory, in a new folder"),
         (
             OutcomeKind::Panicked,
-            "a solver that panics is a defect: `swathe replay RUN ID` repeats one problem alone",
+            "the solver panicked, which is a bug: reproduce it with `swathe replay RUN ID` and report it",
         ),
     ];
     let helpful = hints.into_iter().filter(|&(kind, _)| has(kind));

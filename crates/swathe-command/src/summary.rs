@@ -58,12 +58,12 @@ pub fn figures(report: &Report) -> String {
             ("loading", turns.load_ms),
             ("waiting for memory", turns.memory_ms),
             ("writing results", turns.deliver_ms),
-            ("nothing left to take", turns.idle_ms),
+            ("no work left", turns.idle_ms),
         ];
         waits.sort_by(|a, b| b.1.total_cmp(&a.1));
         let (cause, ms) = waits[0];
         if ms > 0.0 {
-            line += &format!(", held up most by {cause}");
+            line += &format!("; most of the rest: {cause}");
         }
     }
     line + "; " + &memory(&report.memory).join(", ")

@@ -73,7 +73,7 @@ fn chosen_token(flag: Option<&str>) -> Result<Option<Token>, CliError> {
 
 fn random_token() -> Result<Token, CliError> {
     Token::random().map_err(|error| {
-        CliError::usage(format!("there is no randomness to make a token of: {error}"))
+        CliError::usage(format!("cannot generate a token: {error}"))
             .hint("give one with --token or SWATHE_WATCH_TOKEN")
     })
 }
@@ -157,7 +157,7 @@ fn listen_fault(error: &io::Error, bind: &str, port: u16) -> CliError {
 
 fn system_fault(error: io::Error) -> CliError {
     CliError::usage(format!("the system does not let us serve: {error}"))
-        .hint("see that there are threads and open files left")
+        .hint("check the limits on threads and open files (ulimit -u, ulimit -n)")
 }
 
 /// Serves requests until Ctrl-C.

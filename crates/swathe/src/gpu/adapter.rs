@@ -79,9 +79,9 @@ pub enum RefusedReason {
 impl fmt::Display for RefusedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RefusedReason::Software => {
-                f.write_str("a software device, slower than the CPU itself; SWATHE_SOFTWARE_GPU=1 takes it all the same")
-            }
+            RefusedReason::Software => f.write_str(
+                "software device (slower than the CPU); set SWATHE_SOFTWARE_GPU=1 to use it anyway",
+            ),
             RefusedReason::Closed { message } => write!(f, "cannot be opened: {message}"),
             RefusedReason::Hung { after } => {
                 write!(f, "its driver did not come back after {after:?}")

@@ -194,8 +194,8 @@ pub(crate) struct ArcJobFlags {
     /// Write two attempts for every test, by the best programs, as the ARC Prize wants them
     #[arg(long, value_name = "FILE")]
     pub(crate) submission: Option<PathBuf>,
-    /// Add every program as seen from other sides: symmetries (the input turned or mirrored, the
-    /// output turned back: seven for each), colors (colours permuted: four), or all
+    /// Also run each program on rotated, mirrored or recoloured inputs: symmetries (the input turned
+    /// or mirrored, the output turned back: seven for each), colors (colours permuted: four), or all
     #[arg(
         long,
         value_enum,

@@ -46,7 +46,7 @@ pub(crate) enum OtVerb {
     Show(OtShowFlags),
     /// Try values of epsilon and relaxation, and say which suit an input
     Suggest(Box<OtSuggestFlags>),
-    /// Say what anybody's answer for two frames is worth: residuals, gap and true cost
+    /// Check another program's solution: residuals, optimality gap and cost
     Check(OtCheckFlags),
 }
 

@@ -1,4 +1,4 @@
-//! Which blur suits some pairs, and what anybody's answer is worth.
+//! Which blur suits some pairs, and checks of other programs' solutions.
 
 use std::sync::Arc;
 

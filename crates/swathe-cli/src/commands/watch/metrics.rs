@@ -41,7 +41,7 @@ pub(crate) fn text(view: &View) -> String {
     if let Some(n_committed) = view.n_committed {
         page.gauge(
             "swathe_run_problems_committed",
-            "Problems whose outcomes are committed: nothing can undo them.",
+            "Problems whose outcomes are on disk.",
             &[workload],
             n_committed as f64,
         );

@@ -45,7 +45,7 @@ impl MadePrograms {
         }
     }
 
-    /// Adds every program as seen from other sides.
+    /// Adds each program on rotated, mirrored or recoloured inputs.
     pub(super) fn augment(&mut self, input: &mut ProgramInput, by: AugmentName) {
         let mut ways: Vec<(String, Augmentation)> = Vec::new();
         if by != AugmentName::Colors {

@@ -1,4 +1,4 @@
-//! `swathe ot check`: what anybody's answer for two frames is worth.
+//! `swathe ot check`: checks another program's solution for two frames.
 
 use serde_json::{Map, json};
 use swathe_ot::{Checked, Crop, Frame, Pair, Settings};
