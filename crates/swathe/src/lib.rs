@@ -77,8 +77,10 @@
 
 pub mod array;
 mod bucket;
+mod coordinator;
 mod cost;
 mod device;
+mod driver;
 mod fault;
 mod finish;
 mod gpu;

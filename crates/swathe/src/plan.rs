@@ -37,6 +37,7 @@ pub struct Plan {
 
 /// A problem as the planner sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(test, derive(Hash))]
 pub struct Planned {
     /// Its number.
     pub index: usize,
@@ -50,6 +51,7 @@ pub struct Planned {
 
 /// A problem as a lane of a launch.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(test, derive(Hash))]
 pub struct GpuLane {
     /// Its shape in the launch.
     pub form: Shape,

@@ -1,41 +1,60 @@
-//! Worker states: the range that a worker is working on, visible to the watchdog.
+//! Slots: what a worker is working on, visible to the timer.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use super::gpu_backlog::WorkerKind;
 use super::ledger::Entry;
 use super::{Checked, DoneOf, ProblemOf, SolutionOf, lock};
+use crate::coordinator::{Order, Place, WorkerId};
 use crate::memory::Reservation;
 use crate::operation::{self, Spent};
 use crate::report::{Launch, Phase};
-use crate::{DeviceId, Finish, Planned, Stop};
+use crate::{DeviceId, Finish, Planned, Size, Stop};
 
-pub(super) struct WorkerState<F: Finish> {
-    pub(super) worker: usize,
-    /// The device it works for.
-    pub(super) who: WorkerKind,
+pub(super) struct Slot<F: Finish> {
+    pub(super) worker: WorkerId,
+    pub(super) place: Place,
+    pub(super) device: DeviceId,
     /// Passed to the solver; expires with the current problem.
     pub(super) stop: Stop,
     /// The current phase, for samples.
     phase: AtomicU8,
-    in_flight: Mutex<InFlight<F>>,
+    /// The problem whose size is being read, or one of the two values below.
+    pub(super) planning: AtomicUsize,
+    thread: OnceLock<Thread>,
+    inbox: Mutex<Option<Order>>,
+    work: Mutex<Work<F>>,
 }
 
-/// A range that a worker is working on.
-pub(super) struct InFlight<F: Finish> {
-    /// The problem being loaded, solved, checked or finished right now.
-    pub(super) current: Option<Current>,
+/// No size is being read.
+pub(super) const NOT_PLANNING: usize = usize::MAX;
+
+/// The worker was abandoned while it read a size.
+pub(super) const GONE: usize = usize::MAX - 1;
+
+/// The range that a worker is working on.
+pub(super) struct Work<F: Finish> {
+    /// What runs right now and may not return.
+    pub(super) current: Current,
+    /// When it began.
+    pub(super) since: Instant,
+    /// Counts what began so far.
+    pub(super) beat: u64,
     pub(super) class: u32,
     pub(super) n_attempts: u32,
     pub(super) to_load: VecDeque<Planned>,
     pub(super) loaded: VecDeque<(Planned, ProblemOf<F>)>,
+    /// The size that the problems of a launch are padded to.
+    pub(super) padded: Option<Size>,
+    /// The problems of the launch that is on a device right now.
+    pub(super) launched: Vec<Planned>,
     /// Problems that are solved and not yet finished; the first may be in its check.
     pub(super) answered: VecDeque<Answered<F>>,
     pub(super) done: Vec<DoneOf<F>>,
-    /// Outcomes of the range that were sent before it ended.
+    /// Outcomes of the range that were delivered before it ended.
     pub(super) n_sent: usize,
     /// Problems whose memory was refused while loading or solving.
     pub(super) refused: Vec<Planned>,
@@ -43,6 +62,8 @@ pub(super) struct InFlight<F: Finish> {
     pub(super) reservation: Option<Reservation>,
     /// The memory of the scratch.
     pub(super) scratch_reservation: Option<Reservation>,
+    /// The memory of all answers.
+    pub(super) solutions_bytes: u64,
     /// The results of solving some problems again.
     pub(super) checked: Checked,
     /// The figures of the range, as far as known.
@@ -53,14 +74,22 @@ pub(super) struct InFlight<F: Finish> {
     pub(super) volume_left: u64,
     /// The operations timed in the range.
     pub(super) operations: Vec<(Phase, Spent)>,
-    /// The launch that is on a device right now.
-    pub(super) on_gpu: Option<OnGpu>,
-    /// Whether the worker reads the sizes of a window of problems.
-    pub(super) is_planning: bool,
     /// Whether the worker has a turn to solve.
     pub(super) has_turn: bool,
     /// The worker was abandoned: its results come too late and are dropped.
-    pub(super) abandoned: bool,
+    pub(super) is_abandoned: bool,
+}
+
+/// What a worker is in.
+#[derive(Clone, Copy)]
+pub(super) enum Current {
+    Nothing,
+    /// A problem is being loaded, solved or finished.
+    Problem(Planned),
+    /// A problem is already solved, and is being solved a second time for comparison.
+    Check(Planned),
+    /// The driver of a device, or somebody who was asked to release memory.
+    Other,
 }
 
 /// A problem that is solved and not yet finished.
@@ -77,58 +106,71 @@ pub(super) struct Answered<F: Finish> {
     pub(super) held: Option<Reservation>,
 }
 
-/// A launch on a device.
-pub(super) struct OnGpu {
-    pub(super) number: usize,
-    pub(super) problems: Vec<Planned>,
-    pub(super) since: Instant,
-    /// The launch failed, and the device is being reopened.
-    pub(super) is_reopening: bool,
-}
-
-#[derive(Clone, Copy)]
-pub(super) struct Current {
-    pub(super) planned: Planned,
-    pub(super) since: Instant,
-    /// It is already solved, and is being solved a second time for comparison.
-    pub(super) is_check: bool,
-}
-
-impl<F: Finish> WorkerState<F> {
-    pub(super) fn new(worker: usize, who: WorkerKind, stop: Stop) -> WorkerState<F> {
-        let in_flight = InFlight {
-            current: None,
-            class: 0,
-            n_attempts: 1,
-            to_load: VecDeque::new(),
-            loaded: VecDeque::new(),
-            answered: VecDeque::new(),
-            done: Vec::new(),
-            n_sent: 0,
-            refused: Vec::new(),
-            reservation: None,
-            scratch_reservation: None,
-            checked: Checked::default(),
-            launch: None,
-            lane_volume: None,
-            volume_left: 0,
-            operations: Vec::new(),
-            on_gpu: None,
-            is_planning: false,
-            has_turn: false,
-            abandoned: false,
-        };
-        WorkerState {
+impl<F: Finish> Slot<F> {
+    pub(super) fn new(worker: WorkerId, place: Place, device: DeviceId, stop: Stop) -> Slot<F> {
+        Slot {
             worker,
-            who,
+            place,
+            device,
             stop,
             phase: AtomicU8::new(Phase::Idle as u8),
-            in_flight: Mutex::new(in_flight),
+            planning: AtomicUsize::new(NOT_PLANNING),
+            thread: OnceLock::new(),
+            inbox: Mutex::new(None),
+            work: Mutex::new(Work {
+                current: Current::Nothing,
+                since: Instant::now(),
+                beat: 0,
+                class: 0,
+                n_attempts: 1,
+                to_load: VecDeque::new(),
+                loaded: VecDeque::new(),
+                padded: None,
+                launched: Vec::new(),
+                answered: VecDeque::new(),
+                done: Vec::new(),
+                n_sent: 0,
+                refused: Vec::new(),
+                reservation: None,
+                scratch_reservation: None,
+                solutions_bytes: 0,
+                checked: Checked::default(),
+                launch: None,
+                lane_volume: None,
+                volume_left: 0,
+                operations: Vec::new(),
+                has_turn: false,
+                is_abandoned: false,
+            }),
         }
     }
 
-    pub(super) fn in_flight(&self) -> MutexGuard<'_, InFlight<F>> {
-        lock(&self.in_flight)
+    pub(super) fn work(&self) -> MutexGuard<'_, Work<F>> {
+        lock(&self.work)
+    }
+
+    /// Called by the worker's thread before anything else.
+    pub(super) fn attach(&self) {
+        let _ = self.thread.set(std::thread::current());
+    }
+
+    /// Gives the worker an order and wakes it.
+    pub(super) fn give(&self, order: Order) {
+        *lock(&self.inbox) = Some(order);
+        if let Some(thread) = self.thread.get() {
+            thread.unpark();
+        }
+    }
+
+    /// The next order. Called on the worker's thread.
+    pub(super) fn wait(&self) -> Order {
+        loop {
+            let order = lock(&self.inbox).take();
+            match order {
+                Some(order) => return order,
+                None => std::thread::park(),
+            }
+        }
     }
 
     /// The current phase of the worker.
@@ -142,24 +184,29 @@ impl<F: Finish> WorkerState<F> {
         self.phase.store(phase as u8, Ordering::Relaxed);
     }
 
-    /// Begins a problem and starts its time limit.
-    pub(super) fn begin(&self, in_flight: &mut InFlight<F>, planned: Planned, now: Instant) {
-        self.stop.renew();
-        in_flight.current = Some(Current { planned, since: now, is_check: false });
+    /// Begins something that may not return, and starts its time limit. `None` if the worker was
+    /// abandoned.
+    pub(super) fn begin(&self, current: Current, now: Instant) -> Option<()> {
+        let mut work = self.work();
+        (!work.is_abandoned).then(|| work.begin(self, current, now))
     }
 
-    /// Records that all problems are loaded, and returns the reservation of the scratch.
-    pub(super) fn loaded(&self, load_end_ms: f64) -> Option<Reservation> {
-        let mut in_flight = self.in_flight();
-        in_flight.note_operations(Phase::Load);
-        if let Some(launch) = &mut in_flight.launch {
-            launch.load_end_ms = load_end_ms;
-        }
-        in_flight.scratch_reservation.take()
+    /// Ends what was begun. `None` if the worker was abandoned meanwhile.
+    pub(super) fn end(&self) -> Option<MutexGuard<'_, Work<F>>> {
+        let mut work = self.work();
+        work.current = Current::Nothing;
+        (!work.is_abandoned).then_some(work)
     }
 }
 
-impl<F: Finish> InFlight<F> {
+impl<F: Finish> Work<F> {
+    pub(super) fn begin(&mut self, slot: &Slot<F>, current: Current, now: Instant) {
+        slot.stop.renew();
+        self.current = current;
+        self.since = now;
+        self.beat += 1;
+    }
+
     /// Records the operations that this thread has timed since the last phase.
     pub(super) fn note_operations(&mut self, phase: Phase) {
         let spent = operation::drain();
