@@ -24,6 +24,7 @@ mod stage;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use message::*;
@@ -82,7 +83,7 @@ const NO_THREAD: &str = "the system refused to start a thread for it";
 /// Decides what every worker does.
 #[derive(Clone, Debug)]
 pub(crate) struct Coordinator {
-    policy: Policy,
+    policy: Arc<Policy>,
     costs: Costs,
     backlog: Backlog,
     unplanned: VecDeque<(usize, usize)>,
@@ -117,7 +118,7 @@ pub(crate) struct Coordinator {
 
 impl Coordinator {
     /// The coordinator of a run, and its first commands.
-    pub(crate) fn new(policy: Policy, costs: Costs) -> (Coordinator, Vec<Command>) {
+    pub(crate) fn new(policy: Arc<Policy>, costs: Costs) -> (Coordinator, Vec<Command>) {
         let n_problems = policy.n_problems;
         let mut coordinator = Coordinator {
             costs,
@@ -668,8 +669,7 @@ impl Coordinator {
     fn move_launches(&mut self) {
         if self.keeps(Rule::MoveLaunches) {
             let devices = &self.devices;
-            self.backlog
-                .move_launches(|class| devices.iter().any(|device| device.accepts(class)));
+            self.backlog.move_launches(|class| devices.iter().any(|device| device.accepts(class)));
         }
     }
 
@@ -717,13 +717,8 @@ impl Coordinator {
         if self.cancelled_at.is_some() {
             return;
         }
-        let time_out = Settled {
-            index: 0,
-            verdict: Verdict::TimedOut,
-            place,
-            took: spent,
-            n_attempts,
-        };
+        let time_out =
+            Settled { index: 0, verdict: Verdict::TimedOut, place, took: spent, n_attempts };
         let (mut cause, mut remedy) = (SetbackCause::DeviceTimedOut, Remedy::Replaced);
         match stuck {
             Stuck::Size(index) => {
@@ -872,8 +867,7 @@ impl Coordinator {
                 return false;
             };
             let (place, carried) = (*place, *carried);
-            let has_turn =
-                self.n_turns_free > 0 || is_cancelled || !self.keeps(Rule::LimitTurns);
+            let has_turn = self.n_turns_free > 0 || is_cancelled || !self.keeps(Rule::LimitTurns);
             let (next, order) = match (stage, place) {
                 (Stage::Answered, _) if has_turn => (Stage::Finishing, Order::Continue),
                 (Stage::Answered, _) => return true,
@@ -909,7 +903,8 @@ impl Coordinator {
         let range = match place {
             Place::Cpu => {
                 if self.n_turns_free > 0
-                    && (lets_ask || self.keeps(Rule::FinishBeforeMemory))
+                    && (self.keeps(Rule::FinishBeforeMemory)
+                        || !self.backlog.has_for_cpu(is_accepted))
                     && let Some(index) = self.answered.pop_front()
                 {
                     // It holds memory, which others may wait for.
@@ -966,8 +961,7 @@ impl Coordinator {
     /// problems take memory and other workers will take them.
     fn plan(&mut self, worker: WorkerId, out: &mut Vec<Command>) -> bool {
         let n_window = self.policy.n_window;
-        let is_ahead =
-            self.backlog.n_problems() >= 2 * n_window && self.keeps(Rule::PlanAhead);
+        let is_ahead = self.backlog.n_problems() >= 2 * n_window && self.keeps(Rule::PlanAhead);
         if self.is_planning || is_ahead {
             return false;
         }

@@ -163,7 +163,7 @@ pub(crate) fn start<F: Finish>(
     };
     let local_bytes = finish.workload().local_bytes() * n_workers as u64;
     let chosen = crate::seed::choose(n_problems, settings.n_verify, settings.seed);
-    let (coordinator, commands) = Coordinator::new(policy, settings.costs.clone());
+    let (coordinator, commands) = Coordinator::new(Arc::new(policy), settings.costs.clone());
     let (mail, messages) = channel();
     let driver = Arc::new(Driver {
         finish: Arc::clone(finish),
@@ -290,11 +290,7 @@ impl<F: Finish> Driver<F> {
 
     /// [`tell`](Self::tell) as a worker. Returns its order, if it has one, and otherwise what an
     /// idle worker waits for.
-    fn tell_as(
-        self: &Arc<Self>,
-        worker: Option<WorkerId>,
-        news: News,
-    ) -> (Option<Order>, Phase) {
+    fn tell_as(self: &Arc<Self>, worker: Option<WorkerId>, news: News) -> (Option<Order>, Phase) {
         let mut trash = Trash::new();
         let mut core = lock(&self.core);
         let commands = core.coordinator.step(self.started.elapsed(), news);

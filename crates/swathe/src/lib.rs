@@ -93,7 +93,6 @@ mod plan;
 mod pool;
 mod report;
 mod resident;
-pub mod route;
 mod run;
 pub mod seed;
 mod settings;

@@ -400,8 +400,7 @@ impl MemoryLine {
     pub(crate) fn request(&self, bytes: u64) -> Grant {
         let budget = &self.budget;
         // A request that is repeated is one request.
-        let is_refused =
-            self.ticket().is_none() && budget.0.faults.refuses(FaultPoint::Reserve);
+        let is_refused = self.ticket().is_none() && budget.0.faults.refuses(FaultPoint::Reserve);
         let mut is_reclaimed = false;
         loop {
             let mut ticket = self.ticket();

@@ -1,4 +1,5 @@
-//! The rules of the coordinator that a test switches off one by one, to show that it is needed.
+//! The rules of the coordinator. Tests switch them off one by one, to show what each is needed for:
+//! `scenarios.rs` has the table of rules and the scenarios that fail without them.
 
 /// A rule of the coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,39 +60,4 @@ pub(crate) enum Rule {
     LimitTurns,
     /// Finished outcomes do not wait for a slow problem of their range.
     Flush,
-}
-
-impl Rule {
-    /// All rules.
-    #[cfg(test)]
-    pub(crate) const ALL: [Rule; 28] = [
-        Rule::RequeueRest,
-        Rule::ReplaceWorker,
-        Rule::FreeTurn,
-        Rule::FinishLeftAnswers,
-        Rule::FinishBeforeMemory,
-        Rule::QueueHandedOver,
-        Rule::MoveLaunches,
-        Rule::TakeLots,
-        Rule::GiveBack,
-        Rule::RetireLost,
-        Rule::BanClass,
-        Rule::AbandonLaunch,
-        Rule::ReplanRest,
-        Rule::RetryMemory,
-        Rule::NoteRelease,
-        Rule::KeepOrder,
-        Rule::RefuseStranded,
-        Rule::SplitRefused,
-        Rule::GiveUp,
-        Rule::BackPressure,
-        Rule::PlanAhead,
-        Rule::EndStarved,
-        Rule::EndMemoryHeld,
-        Rule::EndNoThread,
-        Rule::LeaveBehind,
-        Rule::RetireWithoutThread,
-        Rule::LimitTurns,
-        Rule::Flush,
-    ];
 }

@@ -81,15 +81,14 @@ impl std::hash::Hash for Doing {
 
 /// Memory that was not free when a range needed it.
 #[derive(Clone, Debug, Default)]
-#[cfg_attr(test, derive(Hash))]
 pub(super) struct Shortage {
     /// Whose range waits for memory. Until it has it, nobody else asks, because small ranges would
     /// overtake a large one for ever.
-    waits: Option<Waits>,
+    pub(super) waits: Option<Waits>,
     /// Workers that ask, and whether memory may have been released meanwhile.
-    asking: Vec<(WorkerId, bool)>,
+    pub(super) asking: Vec<(WorkerId, bool)>,
     /// Whether memory may have been released since the last refusal.
-    may_retry: bool,
+    pub(super) may_retry: bool,
     /// Since when the run has stood still for lack of memory.
     pub(super) stalled_since: Option<std::time::Duration>,
 }

@@ -3,8 +3,9 @@
 //! It obeys commands at once, lists what may happen next, and checks the invariants after every
 //! step. Whoever uses it chooses the order: by chance, every one, or one on purpose.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::hash::{Hash, Hasher};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{
@@ -29,8 +30,15 @@ pub(super) struct Item {
 pub(super) enum Act {
     Starting,
     Idle,
-    Planning { first: usize, last: usize },
-    Reserving { bytes: u64 },
+    Planning {
+        first: usize,
+        last: usize,
+    },
+    Reserving {
+        bytes: u64,
+    },
+    /// It was told that the memory is not free, and has not reported it.
+    Busy,
     Granted,
     Loading,
     Loaded,
@@ -79,7 +87,7 @@ pub(super) enum Move {
 #[derive(Clone)]
 pub(super) struct World {
     pub(super) coordinator: Coordinator,
-    pub(super) items: Vec<Item>,
+    pub(super) items: Arc<[Item]>,
     pub(super) cap_bytes: u64,
     pub(super) threads: BTreeMap<WorkerId, Thread>,
     /// The memory of answers that a stuck worker left behind.
@@ -92,12 +100,16 @@ pub(super) struct World {
     pub(super) n_finished: Vec<u8>,
     pub(super) n_too_large: usize,
     pub(super) n_timed_out: usize,
+    pub(super) n_planned: usize,
+    pub(super) n_launches: usize,
     pub(super) setbacks: Vec<(SetbackCause, Remedy)>,
     pub(super) ended_by: Option<EndCause>,
     pub(super) is_cancelled: bool,
     pub(super) is_over: bool,
     pub(super) now: Duration,
-    policy: Policy,
+    /// Ranges are loaded at once and solved in one step, which leaves fewer orders.
+    pub(super) is_coarse: bool,
+    policy: Arc<Policy>,
 }
 
 /// The time after which everything is overdue.
@@ -127,10 +139,6 @@ pub(super) fn policy(n_problems: usize, n_threads: usize, n_prefetch: usize) -> 
 }
 
 impl World {
-    pub(super) fn new(items: &[Item], n_devices: usize, cap_bytes: u64, policy: Policy) -> World {
-        World::without(None, items, n_devices, cap_bytes, policy)
-    }
-
     /// A world in which the coordinator does not follow a rule.
     pub(super) fn without(
         off: Option<super::Rule>,
@@ -141,12 +149,13 @@ impl World {
     ) -> World {
         policy.devices = (0..n_devices).map(DeviceId::Gpu).collect();
         policy.limits.budget_bytes = cap_bytes;
-        let (mut coordinator, commands) = Coordinator::new(policy.clone(), Costs::default());
+        let policy = Arc::new(policy);
+        let (mut coordinator, commands) = Coordinator::new(Arc::clone(&policy), Costs::default());
         coordinator.off = off;
         let n = items.len();
         let mut world = World {
             coordinator,
-            items: items.to_vec(),
+            items: items.into(),
             cap_bytes,
             threads: BTreeMap::new(),
             left: BTreeMap::new(),
@@ -156,11 +165,14 @@ impl World {
             n_finished: vec![0; n],
             n_too_large: 0,
             n_timed_out: 0,
+            n_planned: 0,
+            n_launches: 0,
             setbacks: Vec::new(),
             ended_by: None,
             is_cancelled: false,
             is_over: false,
             now: Duration::ZERO,
+            is_coarse: false,
             policy,
         };
         world.obey(commands);
@@ -194,6 +206,12 @@ impl World {
         let commands = self.coordinator.step(self.now, event);
         self.obey(commands);
         self.check();
+        if self.is_coarse {
+            let loading = self.threads.iter().find(|(_, thread)| thread.act == Act::Loading);
+            if let Some((&worker, _)) = loading {
+                self.go(worker, Move::Go);
+            }
+        }
     }
 
     fn check(&self) {
@@ -291,9 +309,7 @@ impl World {
                 thread.problems = range.problems;
                 (Act::Granted, Act::Loading)
             }
-            (Order::Continue, _) if thread.act == Act::Answered => {
-                (Act::Answered, Act::Finishing)
-            }
+            (Order::Continue, _) if thread.act == Act::Answered => (Act::Answered, Act::Finishing),
             (Order::Continue, Place::Cpu) => (Act::Loaded, Act::Solving),
             (Order::Continue, Place::Device(_)) => (Act::Loaded, Act::Launching),
             (Order::GiveBack, _) => (Act::Loaded, Act::GivingBack),
@@ -375,6 +391,7 @@ impl World {
                 &[Go, RefuseMemory, LoseWorker, Hang]
             }
             Act::Reserving { .. } => &[Go, RefuseMemory],
+            Act::Busy => &[Go],
             Act::Loading => &[Go, RefuseProblem, Hang],
             Act::GivingBack => &[Go],
             Act::Solving | Act::Launching if thread.problems.is_empty() => &[Go],
@@ -421,7 +438,10 @@ impl World {
                     Move::LoseWorker => MemoryAnswer::Lost,
                     Move::RefuseMemory => MemoryAnswer::Refused { reachable_bytes },
                     _ if bytes > reachable_bytes => MemoryAnswer::Refused { reachable_bytes },
-                    _ if used_bytes + bytes > self.cap_bytes => MemoryAnswer::Busy,
+                    _ if used_bytes + bytes > self.cap_bytes => {
+                        thread.act = Act::Busy;
+                        return;
+                    }
                     _ => {
                         thread.act = Act::Granted;
                         thread.bytes = bytes;
@@ -429,6 +449,10 @@ impl World {
                     }
                 };
                 Event::Memory { worker, answer }
+            }
+            Act::Busy => {
+                thread.act = Act::Idle;
+                Event::Memory { worker, answer: MemoryAnswer::Busy }
             }
             Act::Loading => {
                 thread.act = Act::Loaded;
@@ -452,7 +476,9 @@ impl World {
                     }
                 }
                 if !self.threads[&worker].problems.is_empty() {
-                    return;
+                    return if self.is_coarse {
+                        self.go(worker, Move::Go)
+                    };
                 }
                 return self.end(worker, Vec::new());
             }
@@ -462,7 +488,9 @@ impl World {
                 thread.n_done += 1;
                 self.finish(index);
                 if !self.threads[&worker].answered.is_empty() {
-                    return;
+                    return if self.is_coarse {
+                        self.go(worker, Move::Go)
+                    };
                 }
                 return self.end(worker, Vec::new());
             }
@@ -500,6 +528,7 @@ impl World {
     }
 
     fn launch(&mut self, worker: WorkerId, step: Move) {
+        self.n_launches += 1;
         let thread = self.threads.get_mut(&worker).expect("it has a thread");
         let mut problems: Vec<Planned> = thread.problems.drain(..).collect();
         let mut handed = Vec::new();
@@ -537,6 +566,7 @@ impl World {
 
     fn window(&mut self, first: usize, last: usize) -> Window {
         let mut window = Window::default();
+        self.n_planned += last - first;
         for index in first..last {
             let planned = self.planned(index);
             if planned.need.total_bytes() > self.cap_bytes {
@@ -549,7 +579,8 @@ impl World {
                 Some((class, is_shared)) if !self.policy.devices.is_empty() => {
                     let padded = Padded { size: planned.size, lane_bytes: 1, launch_bytes: 0 };
                     let known = window.launches.iter_mut();
-                    let mut known = known.filter(|l: &&mut Launchable| l.padded.size.class == class);
+                    let mut known =
+                        known.filter(|l: &&mut Launchable| l.padded.size.class == class);
                     match known.next() {
                         Some(launchable) => launchable.problems.push(planned),
                         None => {
@@ -597,7 +628,8 @@ impl World {
             n_done: thread.n_done,
         });
         let running = running.collect();
-        let memory = MemoryNow { held_bytes: self.used_bytes(), ..MemoryNow::default() };
+        let (held_bytes, budget_bytes) = (self.used_bytes(), self.cap_bytes);
+        let memory = MemoryNow { held_bytes, budget_bytes, has_moved: false };
         self.tell(Event::Tick { running, memory });
     }
 
@@ -618,10 +650,31 @@ impl World {
         workers.filter(|&worker| !self.moves_of(worker).is_empty())
     }
 
-    /// A worker of this place in this act.
-    pub(super) fn find(&self, place: Place, act: impl Fn(Act) -> bool) -> WorkerId {
-        let found = self.threads.iter().find(|(_, t)| t.place == place && act(t.act) && !t.is_hung);
-        *found.unwrap_or_else(|| panic!("nobody is there: {:?}", self.threads)).0
+    /// A worker that can move, and of which this holds.
+    pub(super) fn able_if(&self, holds: impl Fn(&Thread) -> bool) -> Option<WorkerId> {
+        self.able().find(|worker| holds(&self.threads[worker]))
+    }
+
+    /// Everything goes on without faults until a worker of this place is in this act. Solvers and
+    /// devices are slower than the rest.
+    pub(super) fn until(&mut self, place: Place, is_it: impl Fn(Act) -> bool) -> WorkerId {
+        for _ in 0..1000 {
+            let found = self
+                .threads
+                .iter()
+                .find(|(_, thread)| thread.place == place && is_it(thread.act) && !thread.is_hung);
+            if let Some((&worker, _)) = found {
+                return worker;
+            }
+            let is_slow = |act: Act| matches!(act, Act::Solving | Act::Launching | Act::Finishing);
+            let quick = self.able_if(|thread| thread.act != Act::Gone && !is_slow(thread.act));
+            match quick.or_else(|| self.able_if(|thread| thread.act != Act::Gone)) {
+                Some(worker) => self.go(worker, Move::Go),
+                None if !self.mail.is_empty() => self.take(),
+                None => break,
+            }
+        }
+        panic!("it does not come to that: {:?}", self.threads);
     }
 
     /// Everything goes on without faults, to the end.
@@ -630,8 +683,7 @@ impl World {
             if self.is_over {
                 return self.check_end();
             }
-            let able = self.able().find(|worker| self.threads[worker].act != Act::Gone);
-            match able {
+            match self.able_if(|thread| thread.act != Act::Gone) {
                 Some(worker) => self.go(worker, Move::Go),
                 None if !self.mail.is_empty() => self.take(),
                 None => panic!("nothing moves: {:?}", self.threads),
@@ -653,24 +705,30 @@ impl World {
 }
 
 impl Hash for World {
-    /// Only what decides what may happen next.
+    /// What decides what may happen next. Workers of one place are alike, so that their numbers are
+    /// left out: states that differ in them alone are one state. Costs are left out because nobody
+    /// learns any here.
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.coordinator.hash(state);
-        self.threads.hash(state);
-        self.left.hash(state);
-        self.mail.hash(state);
-        self.n_outcomes.hash(state);
-    }
-}
-
-impl Hash for Coordinator {
-    /// Without what no step changes, and without costs, which nobody learns here.
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.backlog.hash(state);
-        (&self.unplanned, self.is_planning, &self.answered).hash(state);
-        (&self.workers, self.n_workers_ever, &self.idle, &self.waiting).hash(state);
-        (&self.devices, self.n_turns_free, self.n_open, self.n_in_flight).hash(state);
-        (self.n_undelivered, &self.shortage, &self.stuck, self.n_refused).hash(state);
-        (self.cancelled_at.is_some(), self.is_over).hash(state);
+        let its = &self.coordinator;
+        let ids: BTreeSet<WorkerId> =
+            self.threads.keys().chain(its.workers.keys()).copied().collect();
+        let workers = ids.iter().map(|id| {
+            let mut hasher = DefaultHasher::new();
+            (self.threads.get(id), its.workers.get(id), its.stuck.contains(id)).hash(&mut hasher);
+            its.waiting.iter().position(|waiting| waiting == id).hash(&mut hasher);
+            let asking = its.shortage.asking.iter().find(|(asking, _)| asking == id);
+            asking.map(|(_, has_news)| has_news).hash(&mut hasher);
+            hasher.finish()
+        });
+        let mut workers: Vec<u64> = workers.collect();
+        workers.sort_unstable();
+        workers.hash(state);
+        let place = |id: &WorkerId| its.workers.get(id).map(|worker| worker.place);
+        its.idle.iter().map(place).collect::<Vec<_>>().hash(state);
+        (&its.backlog, &its.unplanned, its.is_planning, &its.answered).hash(state);
+        (&its.devices, its.n_open, its.n_undelivered, its.n_refused).hash(state);
+        (its.shortage.waits, its.shortage.may_retry).hash(state);
+        (its.cancelled_at.is_some(), its.is_over).hash(state);
+        (&self.left, &self.mail, &self.n_outcomes).hash(state);
     }
 }

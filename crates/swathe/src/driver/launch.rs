@@ -1,6 +1,5 @@
 //! Launches: the problems of a range are solved together on a device.
 
-
 use super::slot::{Answered, Current, Slot};
 use super::worker::{Bench, send_range, wait};
 use super::{Done, Driver, ProblemOf, SolutionOf, WorkloadOf, guarded, lock, ms, panic_message};
@@ -140,15 +139,12 @@ fn call<F: Finish>(
     });
     match launched {
         Ok(Ok(answers)) if answers.len() == lanes.len() => Ok(answers),
-        Ok(Ok(answers)) => Err(LaunchError::Code(format!(
-            "{} answers to {} problems",
-            answers.len(),
-            lanes.len()
-        ))),
+        Ok(Ok(answers)) => {
+            Err(LaunchError::Code(format!("{} answers to {} problems", answers.len(), lanes.len())))
+        }
         Ok(Err(error)) => Err(match error {
-            GpuError::OutOfMemory { wanted_bytes, .. } | GpuError::TooLarge { wanted_bytes, .. } => {
-                LaunchError::OutOfMemory { wanted_bytes }
-            }
+            GpuError::OutOfMemory { wanted_bytes, .. }
+            | GpuError::TooLarge { wanted_bytes, .. } => LaunchError::OutOfMemory { wanted_bytes },
             GpuError::Lost => LaunchError::Lost,
             GpuError::TimedOut { .. } | GpuError::Stopped => LaunchError::TimedOut,
             GpuError::Unsupported { .. } | GpuError::Kernel { .. } => {

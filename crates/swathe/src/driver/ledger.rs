@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::ms;
-use crate::run::keep_every_second;
 use crate::operation::Spent;
 use crate::report::{BucketFigures, Launch, OperationFigures, Phase, Report};
+use crate::run::keep_every_second;
 use crate::{DeviceId, Shape};
 
 /// The record of an ended launch.

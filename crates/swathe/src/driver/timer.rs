@@ -30,8 +30,8 @@ pub(super) fn start<F: Finish>(driver: &Arc<Driver<F>>) -> Option<JoinHandle<()>
 }
 
 fn watch<F: Finish>(driver: &Arc<Driver<F>>) {
-    let tick = (driver.settings.time_limit / 8)
-        .clamp(Duration::from_millis(1), Duration::from_millis(50));
+    let tick =
+        (driver.settings.time_limit / 8).clamp(Duration::from_millis(1), Duration::from_millis(50));
     // Woken early when somebody else releases memory that the run waits for.
     driver.memory_line.wake_by(std::thread::current());
     let mut sizes: BTreeMap<WorkerId, (usize, Instant)> = BTreeMap::new();
@@ -152,9 +152,7 @@ pub(super) fn take_apart<F: Finish>(
     let (stuck, stuck_bytes) = match work.current {
         Current::Nothing => return None,
         Current::Problem(planned) => (Stuck::Problem(planned.index), held_bytes(&planned)),
-        Current::Check(planned) => {
-            (Stuck::Check(planned.index), driver.check_bytes(&planned.size))
-        }
+        Current::Check(planned) => (Stuck::Check(planned.index), driver.check_bytes(&planned.size)),
         Current::Other => (Stuck::Other, u64::MAX),
     };
     work.is_abandoned = true;

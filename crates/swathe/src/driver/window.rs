@@ -7,9 +7,7 @@ use super::slot::{NOT_PLANNING, Slot};
 use super::{Checked, Done, Driver, Message, OutcomeOf, WorkloadOf, guarded, lock, panic_message};
 use crate::coordinator::{Launchable, Padded, Range, Window};
 use crate::run::limits;
-use crate::{
-    DeviceId, DeviceKind, Finish, Outcome, Planned, Routing, Size, Workload, plan,
-};
+use crate::{DeviceId, DeviceKind, Finish, Outcome, Planned, Routing, Size, Workload, plan};
 
 /// Plans the problems from `first` to `last`. Those that are unreadable or too large are delivered.
 /// `None` if the worker was abandoned meanwhile, because a size did not come.
@@ -89,8 +87,7 @@ pub(super) fn plan_window<F: Finish>(
 
 /// Tells the timer which size is read now.
 fn move_on<F: Finish>(slot: &Slot<F>, before: usize, now: usize) -> Option<()> {
-    let moved =
-        slot.planning.compare_exchange(before, now, Ordering::AcqRel, Ordering::Acquire);
+    let moved = slot.planning.compare_exchange(before, now, Ordering::AcqRel, Ordering::Acquire);
     moved.ok().map(drop)
 }
 

@@ -307,11 +307,7 @@ fn load_one<F: Finish>(driver: &Driver<F>, slot: &Slot<F>, planned: &Planned) ->
 }
 
 /// Solves and finishes the loaded problems one by one.
-fn solve<F: Finish>(
-    driver: &Driver<F>,
-    slot: &Slot<F>,
-    bench: &mut Bench<'_, F>,
-) -> Option<Event> {
+fn solve<F: Finish>(driver: &Driver<F>, slot: &Slot<F>, bench: &mut Bench<'_, F>) -> Option<Event> {
     let solve_start = bench.clock.enter(Phase::Solve);
     let mut lease = {
         let mut work = slot.work();
@@ -331,15 +327,8 @@ fn solve<F: Finish>(
     }
     let mut tally = Tally::default();
     let delay = std::mem::take(&mut bench.delay);
-    let reservation = solve_all(
-        driver,
-        slot,
-        &mut scratch,
-        &mut bench.local,
-        solve_start,
-        delay,
-        &mut tally,
-    )?;
+    let reservation =
+        solve_all(driver, slot, &mut scratch, &mut bench.local, solve_start, delay, &mut tally)?;
     if let Some(reservation) = reservation {
         driver.scratches.give_back(ScratchLease { scratch, reservation });
     }
