@@ -8,8 +8,11 @@ use super::world::{Act, Item, Move, Thread, World, policy};
 use super::{EndCause, Place, Policy, Remedy, SetbackCause};
 use crate::BatchSize;
 
+/// A scenario, with or without a rule.
+type Scenario = fn(Option<Rule>);
+
 /// Every rule, and the scenario that fails without it.
-const TABLE: [(Rule, fn(Option<Rule>)); 28] = [
+const TABLE: [(Rule, Scenario); 28] = [
     (Rule::RequeueRest, the_rest_of_a_stuck_range_is_solved),
     (Rule::ReplaceWorker, the_rest_of_a_stuck_range_is_solved),
     (Rule::FreeTurn, a_stuck_worker_keeps_no_turn),
