@@ -11,9 +11,12 @@
 //! CPU are queued before its answers are finished, and answers of a stuck worker are finished by
 //! any other.
 
+mod assignment;
 mod backlog;
 mod device_state;
+mod launching;
 mod message;
+mod overdue;
 mod rule;
 #[cfg(test)]
 mod scenarios;
@@ -29,13 +32,13 @@ use std::time::Duration;
 
 pub(crate) use message::*;
 
-use backlog::{Backlog, ClaimLimits};
+use backlog::Backlog;
 use device_state::DeviceState;
 use rule::Rule;
-use stage::{Carried, Doing, Shortage, Stage, Waits, Worker};
+use stage::{Carried, Doing, Shortage, Stage, Worker};
 
 use crate::report::{EndCause, Phase, Remedy, SetbackCause};
-use crate::{BatchSize, Costs, DeviceId, Limits, Planned, Size};
+use crate::{Costs, DeviceId, Limits, Planned};
 
 /// The settings of a run, as far as the coordinator decides by them.
 #[derive(Clone, Debug)]
@@ -63,15 +66,6 @@ impl Policy {
     /// One worker loads the next launch while the other worker's launch runs.
     pub(crate) const N_WORKERS_OF_DEVICE: usize = 2;
 }
-
-/// A problem that takes longer than this no longer delays the outcomes of its range.
-const HOLD_BACK_MAX: Duration = Duration::from_millis(100);
-
-/// Opening a device takes a second or so. A driver that takes longer than this does not return.
-const REOPEN_TIME_MAX: Duration = Duration::from_secs(30);
-
-/// Other users of the budget, such as another run, may hold it as long as a problem takes.
-const MEMORY_PATIENCE: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(60)];
 
 /// How often a range is tried again. Temporary refusals have passed by then, and a fault that always
 /// strikes must not be retried for ever.
@@ -187,6 +181,11 @@ impl Coordinator {
         }
     }
 
+    /// Whether something waits for the caller to take outcomes.
+    pub(crate) fn waits_for_caller(&self) -> bool {
+        self.idle_phase() != Phase::Idle
+    }
+
     /// The only entry: what happened, and what to do. `now` is the time since the run began.
     pub(crate) fn step(&mut self, now: Duration, event: Event) -> Vec<Command> {
         let mut out = Vec::new();
@@ -218,8 +217,8 @@ impl Coordinator {
                 self.stuck.remove(&worker);
                 self.note_release();
             }
-            Event::Took => {
-                self.n_undelivered -= 1;
+            Event::Took(n) => {
+                self.n_undelivered -= n as i64;
                 self.note_release();
             }
             Event::Tick { running, memory } => self.tick(now, &running, memory, &mut out),
@@ -531,484 +530,6 @@ impl Coordinator {
         self.retry(range, self.policy.limits.budget_bytes, out);
     }
 
-    fn launched(&mut self, launched: Launched, out: &mut Vec<Command>) {
-        let Launched { worker, result, failed, handed, refused, n_done } = launched;
-        let Some(Worker { place: Place::Device(number), .. }) = self.workers.get(&worker) else {
-            return;
-        };
-        let (number, place) = (*number, Place::Device(*number));
-        self.done(worker, n_done);
-        self.note_release();
-        let Some((_, &mut carried)) = self.carried(worker) else { return };
-        let Carried { class, n_attempts, padded, .. } = carried;
-        // Before the answers are finished, because finishing may never end.
-        for (reason, problems) in handed {
-            self.leave(worker, problems.len());
-            let cause = SetbackCause::HandedOver { reason };
-            Self::setback(out, place, cause, problems.len(), Remedy::ToCpu);
-            if self.keeps(Rule::QueueHandedOver) {
-                let n_attempts = n_attempts + 1;
-                self.queue(Range { class, problems: problems.into(), n_attempts, padded: None });
-            }
-        }
-        self.leave(worker, failed.len() + refused.len());
-        self.problems_refused(
-            Range { class, problems: refused.into(), n_attempts, padded: None },
-            out,
-        );
-        match result {
-            Ok(answers) => {
-                if let (Some(took), Some(padded)) = (answers.took, padded) {
-                    self.learn(number, &padded.size, answers.n_lanes, took);
-                }
-                match answers.n_answered {
-                    0 => self.begin_idle(worker),
-                    _ => self.wait(worker, Stage::Answered),
-                }
-            }
-            Err(error) => {
-                let range = Range { class, problems: failed.into(), n_attempts, padded };
-                self.launch_failed(worker, number, range, error, out);
-            }
-        }
-    }
-
-    fn launch_failed(
-        &mut self,
-        worker: WorkerId,
-        number: usize,
-        mut range: Range,
-        error: LaunchError,
-        out: &mut Vec<Command>,
-    ) {
-        let place = Place::Device(number);
-        let n_problems = range.problems.len();
-        range.n_attempts += 1;
-        match error {
-            LaunchError::OutOfMemory { wanted_bytes } => {
-                let cause = SetbackCause::OutOfMemory { wanted_bytes };
-                if n_problems > 1 {
-                    Self::setback(out, place, cause, n_problems, Remedy::Split);
-                    range.n_attempts -= 1;
-                    self.queue_halves(range);
-                } else {
-                    Self::setback(out, place, cause, n_problems, Remedy::ToCpu);
-                    self.queue(Range { padded: None, ..range });
-                }
-            }
-            LaunchError::Lost => {
-                self.queue(range);
-                return self.reopen(worker, number, SetbackCause::DeviceLost, n_problems, out);
-            }
-            LaunchError::TimedOut => {
-                // A launch that hung may hang again. The CPU can time out a single problem.
-                self.queue(Range { padded: None, ..range });
-                return self.reopen(worker, number, SetbackCause::DeviceTimedOut, n_problems, out);
-            }
-            LaunchError::Code(message) => {
-                let class = range.class;
-                if self.keeps(Rule::BanClass) {
-                    self.devices[number].count_failure(class);
-                }
-                let cause = SetbackCause::LaunchFailed { message };
-                Self::setback(out, place, cause, n_problems, Remedy::ToCpu);
-                self.queue(Range { padded: None, ..range });
-                if !self.is_accepted(class) {
-                    self.move_launches();
-                }
-            }
-            LaunchError::Cancelled => {}
-        }
-        self.begin_idle(worker);
-    }
-
-    fn reopen(
-        &mut self,
-        worker: WorkerId,
-        number: usize,
-        cause: SetbackCause,
-        n_problems: usize,
-        out: &mut Vec<Command>,
-    ) {
-        let device = &mut self.devices[number];
-        device.n_losses += 1;
-        let n_losses = device.n_losses;
-        if n_losses > DeviceState::N_LOSSES_MAX && self.keeps(Rule::RetireLost) {
-            self.retire(number, format!("{} {n_losses} times", loss(&cause)));
-            Self::setback(out, Place::Device(number), cause, n_problems, Remedy::Retired);
-            self.begin_idle(worker);
-        } else {
-            self.set(worker, Doing::Reopening(cause, n_problems));
-            out.push(Command::Order(worker, Order::Reopen));
-        }
-    }
-
-    fn reopened(&mut self, worker: WorkerId, error: Option<String>, out: &mut Vec<Command>) {
-        let Some(Worker { place, doing: Doing::Reopening(cause, n_problems) }) =
-            self.workers.get(&worker)
-        else {
-            return;
-        };
-        let (place, cause, n_problems) = (*place, cause.clone(), *n_problems);
-        let remedy = match (error, place) {
-            (Some(error), Place::Device(number)) => {
-                self.retire(number, format!("{}, then {error}", loss(&cause)));
-                Remedy::Retired
-            }
-            _ => Remedy::Reopened,
-        };
-        Self::setback(out, place, cause, n_problems, remedy);
-        self.begin_idle(worker);
-    }
-
-    fn retire(&mut self, number: usize, reason: String) {
-        self.devices[number].retired.get_or_insert(reason);
-        self.move_launches();
-    }
-
-    fn move_launches(&mut self) {
-        if self.keeps(Rule::MoveLaunches) {
-            let devices = &self.devices;
-            self.backlog.move_launches(|class| devices.iter().any(|device| device.accepts(class)));
-        }
-    }
-
-    fn learn(&mut self, number: usize, padded: &Size, n_lanes: usize, took: Duration) {
-        if n_lanes == 0 {
-            return;
-        }
-        let (workload, device) = (self.policy.workload, self.policy.devices[number]);
-        let best = self.costs.n_lanes_best(workload, padded, device);
-        let n_lanes_best = self.devices[number].learn(padded, best, n_lanes, took);
-        self.costs.learn(workload, padded, device, n_lanes as u64, took);
-        if let Some(n_lanes) = n_lanes_best {
-            self.costs.keep_n_lanes_best(workload, padded, device, n_lanes);
-        }
-    }
-
-    fn abandoned(&mut self, now: Duration, abandoned: Abandoned, out: &mut Vec<Command>) {
-        let Abandoned { worker, stuck, spent, n_done, rest, answered } = abandoned;
-        self.done(worker, n_done);
-        self.note_release();
-        let Some(Worker { place, doing }) = self.remove(worker) else { return };
-        self.stuck.insert(worker);
-        let n_rest = rest.len() + answered.len();
-        let (mut class, mut n_attempts, mut padded) = (0, 1, None);
-        let mut rest: VecDeque<Planned> = rest.into();
-        let mut window = 0..0;
-        match doing {
-            Doing::Planning { first, last } => {
-                self.is_planning = false;
-                window = first..last;
-            }
-            Doing::Asking(range) => {
-                self.shortage.end(worker);
-                self.n_in_flight -= range.problems.len();
-                (class, n_attempts, padded) = (range.class, range.n_attempts, range.padded);
-                rest = range.problems;
-            }
-            Doing::Carrying(stage, carried) => {
-                self.n_in_flight -= carried.n_left;
-                (class, n_attempts) = (carried.class, carried.n_attempts);
-                padded = carried.padded.filter(|_| stage == Stage::Loading);
-            }
-            Doing::Starting | Doing::Idle | Doing::Reopening(..) => {}
-        }
-        if self.cancelled_at.is_some() {
-            return;
-        }
-        let time_out =
-            Settled { index: 0, verdict: Verdict::TimedOut, place, took: spent, n_attempts };
-        let (mut cause, mut remedy) = (SetbackCause::DeviceTimedOut, Remedy::Replaced);
-        match stuck {
-            Stuck::Size(index) => {
-                cause = SetbackCause::WorkerStuck { problem: index };
-                self.settle(Settled { index, ..time_out }, out);
-                let parts = [(index + 1, window.end), (window.start, index)];
-                for (first, last) in parts {
-                    if first < last && self.keeps(Rule::ReplanRest) {
-                        self.n_unplanned += last - first;
-                        self.unplanned.push_front((first, last));
-                    }
-                }
-            }
-            Stuck::Check(problem) => cause = SetbackCause::WorkerStuck { problem },
-            Stuck::Problem(index) => {
-                cause = SetbackCause::WorkerStuck { problem: index };
-                self.settle(Settled { index, ..time_out }, out);
-            }
-            Stuck::Other => match place {
-                Place::Device(number) => {
-                    n_attempts += 1;
-                    remedy = Remedy::Retired;
-                    self.retire(number, "its driver does not come back".to_owned());
-                }
-                Place::Cpu => {
-                    let problem = rest.front().map_or(0, |planned| planned.index);
-                    cause = SetbackCause::WorkerStuck { problem };
-                }
-            },
-        }
-        let n_problems = n_rest + usize::from(matches!(stuck, Stuck::Size(_) | Stuck::Problem(_)));
-        let at = if remedy == Remedy::Retired { place } else { Place::Cpu };
-        Self::setback(out, at, cause, n_problems, remedy);
-        if self.keeps(Rule::FinishLeftAnswers) {
-            self.answered.extend(answered);
-        }
-        if self.keeps(Rule::RequeueRest) {
-            self.queue(Range { class, problems: rest, n_attempts, padded });
-        }
-        let (n_stuck, n_stuck_max) = (self.stuck.len(), self.policy.n_stuck_max);
-        if n_stuck > n_stuck_max && self.keeps(Rule::EndStarved) {
-            // Stuck solvers take processor time from the others.
-            self.end_early(now, EndCause::StuckSolvers { n_stuck, n_stuck_max }, out);
-        } else if remedy == Remedy::Replaced && self.keeps(Rule::ReplaceWorker) {
-            self.spawn(place, out);
-        }
-    }
-
-    fn tick(
-        &mut self,
-        now: Duration,
-        running: &[Running],
-        memory: MemoryNow,
-        out: &mut Vec<Command>,
-    ) {
-        self.note_release();
-        let (limit, grace) = (self.policy.time_limit, self.policy.grace);
-        let left_over = self.keeps(Rule::LeaveBehind)
-            && self.cancelled_at.is_some_and(|at| now.saturating_sub(at) > grace);
-        for &Running { worker, beat, spent, n_done } in running {
-            let Some(its) = self.workers.get(&worker) else { continue };
-            if n_done > 0 && spent >= HOLD_BACK_MAX && self.keeps(Rule::Flush) {
-                out.push(Command::Flush(worker, beat));
-            }
-            if spent > limit {
-                out.push(Command::Expire(worker, beat));
-            }
-            let is_launch = matches!(its.doing, Doing::Carrying(Stage::Launching, _));
-            let time_max = match its.doing {
-                // Drivers check the time limit themselves and get the time to do so.
-                _ if is_launch => limit.saturating_mul(2),
-                Doing::Reopening(..) => limit.min(REOPEN_TIME_MAX),
-                _ => limit,
-            };
-            let is_overdue = spent > time_max.saturating_add(grace)
-                && (!is_launch || self.keeps(Rule::AbandonLaunch));
-            if is_overdue || left_over {
-                out.push(Command::Abandon(worker, beat));
-            }
-        }
-        self.end_if_stalled(now, memory, out);
-    }
-
-    /// Ends the run if for long it has waited for memory that nothing in it can release.
-    fn end_if_stalled(&mut self, now: Duration, memory: MemoryNow, out: &mut Vec<Command>) {
-        let is_stalled = self.shortage.exists()
-            && self.n_undelivered <= 0
-            && self.n_in_flight == 0
-            && !self.is_planning
-            && !memory.has_moved;
-        if !is_stalled || !self.keeps(Rule::EndMemoryHeld) {
-            self.shortage.stalled_since = None;
-            return;
-        }
-        let since = *self.shortage.stalled_since.get_or_insert(now);
-        let patience = self.policy.time_limit.saturating_add(self.policy.grace);
-        if now.saturating_sub(since) > patience.clamp(MEMORY_PATIENCE[0], MEMORY_PATIENCE[1]) {
-            let MemoryNow { held_bytes, budget_bytes, .. } = memory;
-            self.end_early(now, EndCause::MemoryHeld { held_bytes, budget_bytes }, out);
-        }
-    }
-
-    /// Gives turns and work. Everything that a worker begins, it begins here.
-    fn assign(&mut self, out: &mut Vec<Command>) {
-        self.give_turns(out);
-        // What waits for memory may have moved from a device to the CPU.
-        let devices = &self.devices;
-        self.shortage.end_unless(|waits| match waits {
-            Waits::Cpu => {
-                let is_accepted = |class| devices.iter().any(|device| device.accepts(class));
-                self.backlog.has_for_cpu(is_accepted)
-            }
-            Waits::Device => devices
-                .iter()
-                .any(|device| self.backlog.has_for_device(|class| device.accepts(class))),
-        });
-        if self.is_ending() {
-            for worker in std::mem::take(&mut self.idle) {
-                self.remove(worker);
-                out.push(Command::Order(worker, Order::Quit));
-            }
-        } else if self.n_undelivered < self.policy.n_undelivered_max
-            || !self.keeps(Rule::BackPressure)
-        {
-            for at in (0..self.idle.len()).rev() {
-                let worker = self.idle[at];
-                if self.give(worker, out) {
-                    self.idle.remove(at);
-                }
-            }
-        }
-        if self.workers.is_empty() && !self.is_over {
-            self.is_over = true;
-            out.push(Command::Over);
-        }
-    }
-
-    /// Lets workers go on that wait for a turn.
-    fn give_turns(&mut self, out: &mut Vec<Command>) {
-        let is_cancelled = self.cancelled_at.is_some();
-        let mut waiting = std::mem::take(&mut self.waiting);
-        waiting.retain(|&worker| {
-            let Some(Worker { place, doing: Doing::Carrying(stage, carried) }) =
-                self.workers.get(&worker)
-            else {
-                return false;
-            };
-            let (place, carried) = (*place, *carried);
-            let has_turn = self.n_turns_free > 0 || is_cancelled || !self.keeps(Rule::LimitTurns);
-            let (next, order) = match (stage, place) {
-                (Stage::Answered, _) if has_turn => (Stage::Finishing, Order::Continue),
-                (Stage::Answered, _) => return true,
-                _ if is_cancelled => (Stage::GivingBack, Order::GiveBack),
-                (_, Place::Cpu) if has_turn => (Stage::Solving, Order::Continue),
-                (_, Place::Device(number)) => {
-                    let device = &self.devices[number];
-                    if device.retired.is_some() && self.keeps(Rule::GiveBack) {
-                        (Stage::GivingBack, Order::GiveBack)
-                    } else if device.is_busy || device.retired.is_some() {
-                        return true;
-                    } else {
-                        (Stage::Launching, Order::Continue)
-                    }
-                }
-                _ => return true,
-            };
-            self.set(worker, Doing::Carrying(next, carried));
-            out.push(Command::Order(worker, order));
-            false
-        });
-        self.waiting = waiting;
-    }
-
-    /// Gives work to an idle worker; `false` if there is none for it now.
-    fn give(&mut self, worker: WorkerId, out: &mut Vec<Command>) -> bool {
-        let Some(&Worker { place, .. }) = self.workers.get(&worker) else { return true };
-        let lets_ask = self.shortage.lets_ask(place, self.keeps(Rule::KeepOrder));
-        let devices = &self.devices;
-        let takes_lots = self.keeps(Rule::TakeLots);
-        let is_accepted =
-            |class: u32| !takes_lots || devices.iter().any(|device| device.accepts(class));
-        let range = match place {
-            Place::Cpu => {
-                if self.n_turns_free > 0
-                    && (self.keeps(Rule::FinishBeforeMemory)
-                        || !self.backlog.has_for_cpu(is_accepted))
-                    && let Some(index) = self.answered.pop_front()
-                {
-                    // It holds memory, which others may wait for.
-                    self.n_in_flight += 1;
-                    let carried = Carried { n_left: 1, class: 0, n_attempts: 1, padded: None };
-                    self.set(worker, Doing::Carrying(Stage::Finishing, carried));
-                    out.push(Command::Order(worker, Order::Finish(index)));
-                    return true;
-                }
-                if lets_ask {
-                    let policy = &self.policy;
-                    let limits = ClaimLimits {
-                        workload: policy.workload,
-                        batch_size: policy.limits.batch_size,
-                        n_threads: policy.n_threads,
-                        n_rest: self.backlog.n_problems() + self.n_unplanned,
-                        costs: &self.costs,
-                    };
-                    self.backlog.take_for_cpu(&limits, is_accepted)
-                } else if self.backlog.has_for_cpu(is_accepted) {
-                    return false;
-                } else {
-                    None
-                }
-            }
-            Place::Device(number) => {
-                if self.devices[number].retired.is_some() {
-                    self.workers.remove(&worker);
-                    out.push(Command::Order(worker, Order::Quit));
-                    return true;
-                }
-                let accepts = |class: u32| devices[number].accepts(class);
-                if !self.backlog.has_for_device(accepts) {
-                    None
-                } else if lets_ask {
-                    self.take_for_device(number)
-                } else {
-                    return false;
-                }
-            }
-        };
-        if let Some(range) = range {
-            self.n_in_flight += range.problems.len();
-            let (bytes, n_attempts) = (self.bytes(&range), range.n_attempts);
-            self.shortage.ask(worker);
-            self.set(worker, Doing::Asking(range));
-            out.push(Command::Order(worker, Order::Reserve { bytes, n_attempts }));
-            return true;
-        }
-        self.plan(worker, out)
-    }
-
-    /// Plans ahead for a worker that no planned problem suits. That is limited, because planned
-    /// problems take memory and other workers will take them.
-    fn plan(&mut self, worker: WorkerId, out: &mut Vec<Command>) -> bool {
-        let n_window = self.policy.n_window;
-        let is_ahead = self.backlog.n_problems() >= 2 * n_window && self.keeps(Rule::PlanAhead);
-        if self.is_planning || is_ahead {
-            return false;
-        }
-        let Some((first, end)) = self.unplanned.pop_front() else { return false };
-        let last = end.min(first + n_window);
-        if last < end {
-            self.unplanned.push_front((last, end));
-        }
-        self.is_planning = true;
-        self.n_unplanned -= last - first;
-        self.set(worker, Doing::Planning { first, last });
-        let with_devices = self.devices.iter().any(|device| device.retired.is_none());
-        out.push(Command::Order(worker, Order::Plan { first, last, with_devices }));
-        true
-    }
-
-    fn take_for_device(&mut self, number: usize) -> Option<Range> {
-        let Coordinator { policy, costs, devices, backlog, .. } = self;
-        let device = &devices[number];
-        let limits = &policy.limits;
-        let n_lanes = |padded: &Padded, first: &Planned| {
-            let Size { class, shape, .. } = padded.size;
-            let n_max = match limits.batch_size {
-                BatchSize::Fixed(n) => n.max(1),
-                BatchSize::Auto => {
-                    let (name, id) = (policy.workload, policy.devices[number]);
-                    let best = costs.n_lanes_best(name, &padded.size, id);
-                    let n_next = device.n_lanes_next(class, shape, best);
-                    costs.lane(name, &padded.size, id).map_or(n_next, |lane| {
-                        let time = Limits::BATCH_TIME_MAX.as_secs_f64();
-                        n_next.min((time / lane.as_secs_f64().max(1e-9)) as usize)
-                    })
-                }
-            };
-            let launch_bytes_max = limits.gpu.as_ref().map_or(0, |gpu| gpu.launch_bytes_max);
-            let n_fit =
-                launch_bytes_max.saturating_sub(padded.launch_bytes) / padded.lane_bytes.max(1);
-            // The host also holds the problems and their answers meanwhile.
-            let host_bytes_max = limits.budget_bytes / (2 * limits.n_batches_at_once.max(1)) as u64;
-            let held_bytes = first.need.lane_bytes + first.need.solution_bytes;
-            let host_bytes = held_bytes.max(first.gpu.map_or(0, |lane| lane.host_bytes));
-            let n_held = host_bytes_max / host_bytes.max(1);
-            n_max.min(limits.batch_size_max).min(n_fit.min(n_held) as usize)
-        };
-        backlog.take_for_device(|class| device.accepts(class), n_lanes)
-    }
-
     /// The memory of a range, with that of its launch if the device shares it.
     fn bytes(&self, range: &Range) -> u64 {
         let launch_bytes = match range.padded {
@@ -1019,12 +540,5 @@ impl Coordinator {
             _ => 0,
         };
         range.lanes_bytes() + range.scratch_bytes() + launch_bytes
-    }
-}
-
-fn loss(cause: &SetbackCause) -> &'static str {
-    match cause {
-        SetbackCause::DeviceLost => "lost",
-        _ => "did not answer",
     }
 }

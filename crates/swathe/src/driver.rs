@@ -20,7 +20,7 @@ mod worker;
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -73,6 +73,10 @@ pub(crate) struct Driver<F: Finish> {
     /// Problems that no kernel supports.
     n_cpu_only: AtomicU64,
     mail: Sender<Message<F>>,
+    /// Messages with outcomes that the caller has taken and the coordinator was not told of.
+    n_taken: AtomicUsize,
+    /// Whether the coordinator waits to be told.
+    is_caller_awaited: AtomicBool,
     is_finished: AtomicBool,
     /// Outcomes taken so far; `n_unsolved` counts those without an answer.
     n_done: AtomicU64,
@@ -184,6 +188,8 @@ pub(crate) fn start<F: Finish>(
         routes: Mutex::default(),
         n_cpu_only: AtomicU64::new(0),
         mail,
+        n_taken: AtomicUsize::new(0),
+        is_caller_awaited: AtomicBool::new(false),
         is_finished: AtomicBool::new(false),
         n_done: AtomicU64::new(0),
         n_unsolved: AtomicU64::new(0),
@@ -293,11 +299,36 @@ impl<F: Finish> Driver<F> {
     fn tell_as(self: &Arc<Self>, worker: Option<WorkerId>, news: News) -> (Option<Order>, Phase) {
         let mut trash = Trash::new();
         let mut core = lock(&self.core);
-        let commands = core.coordinator.step(self.started.elapsed(), news);
-        let order = self.obey(&mut core, worker, commands, &mut trash);
+        let mut order = None;
+        let mut next = Some(news);
+        while let Some(news) = next {
+            let commands = core.coordinator.step(self.started.elapsed(), news);
+            order = self.obey(&mut core, worker, commands, &mut trash).or(order);
+            // Announced before the count is read, and read after it is announced: either this
+            // thread or the caller's sees what the other did.
+            let waits = core.coordinator.waits_for_caller();
+            self.is_caller_awaited.store(waits, Ordering::SeqCst);
+            next = if waits { self.taken() } else { None };
+        }
         let phase = core.coordinator.idle_phase();
         drop(core);
         (order, phase)
+    }
+
+    /// The caller has taken a message with outcomes, and released their memory. The coordinator is
+    /// told at once only if it waits for that.
+    fn took(self: &Arc<Self>) {
+        self.n_taken.fetch_add(1, Ordering::SeqCst);
+        if self.is_caller_awaited.load(Ordering::SeqCst)
+            && let Some(news) = self.taken()
+        {
+            self.tell(news);
+        }
+    }
+
+    fn taken(&self) -> Option<News> {
+        let n = self.n_taken.swap(0, Ordering::SeqCst);
+        (n > 0).then_some(News::Took(n))
     }
 
     /// Carries out commands. Returns the order of worker `me`.

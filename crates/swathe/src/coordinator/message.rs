@@ -137,8 +137,8 @@ pub(crate) enum Event {
     Abandoned(Box<Abandoned>),
     /// The thread of an abandoned worker has ended after all.
     Returned(WorkerId),
-    /// The caller took a message with outcomes.
-    Took,
+    /// The caller took so many messages with outcomes.
+    Took(usize),
     Tick {
         running: Vec<Running>,
         memory: MemoryNow,

@@ -1,10 +1,11 @@
 //! Runs under a simulator: a seed, or every order of events, decides who is fast, stuck, refused or
 //! lost.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
+use super::WorkerId;
 use super::world::{Item, Move, World, policy};
 use crate::BatchSize;
 use crate::seed::{draw, mix};
@@ -158,6 +159,35 @@ fn exhaust(n: usize, n_threads: usize, n_devices: usize, n_faults: u8) -> usize 
         }
     }
     seen.len()
+}
+
+impl Hash for World {
+    /// What decides what may happen next. Workers of one place are alike, so that their numbers are
+    /// left out: states that differ in them alone are one state. Costs are left out because nobody
+    /// learns any here.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let its = &self.coordinator;
+        let ids: BTreeSet<WorkerId> =
+            self.threads.keys().chain(its.workers.keys()).copied().collect();
+        let workers = ids.iter().map(|id| {
+            let mut hasher = DefaultHasher::new();
+            (self.threads.get(id), its.workers.get(id), its.stuck.contains(id)).hash(&mut hasher);
+            its.waiting.iter().position(|waiting| waiting == id).hash(&mut hasher);
+            let asking = its.shortage.asking.iter().find(|(asking, _)| asking == id);
+            asking.map(|(_, has_news)| has_news).hash(&mut hasher);
+            hasher.finish()
+        });
+        let mut workers: Vec<u64> = workers.collect();
+        workers.sort_unstable();
+        workers.hash(state);
+        let place = |id: &WorkerId| its.workers.get(id).map(|worker| worker.place);
+        its.idle.iter().map(place).collect::<Vec<_>>().hash(state);
+        (&its.backlog, &its.unplanned, its.is_planning, &its.answered).hash(state);
+        (&its.devices, its.n_open, its.n_undelivered, its.n_refused).hash(state);
+        (its.shortage.waits, its.shortage.may_retry).hash(state);
+        (its.cancelled_at.is_some(), its.is_over).hash(state);
+        (&self.left, &self.mail, &self.n_outcomes).hash(state);
+    }
 }
 
 #[test]

@@ -3,8 +3,7 @@
 //! It obeys commands at once, lists what may happen next, and checks the invariants after every
 //! step. Whoever uses it chooses the order: by chance, every one, or one on purpose.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -91,7 +90,7 @@ pub(super) struct World {
     pub(super) cap_bytes: u64,
     pub(super) threads: BTreeMap<WorkerId, Thread>,
     /// The memory of answers that a stuck worker left behind.
-    left: BTreeMap<usize, u64>,
+    pub(super) left: BTreeMap<usize, u64>,
     /// Messages that the caller has not taken, with the memory of their outcomes.
     pub(super) mail: VecDeque<u64>,
     /// Memory that somebody else holds.
@@ -179,7 +178,7 @@ impl World {
         world
     }
 
-    pub(super) fn planned(&self, index: usize) -> Planned {
+    fn planned(&self, index: usize) -> Planned {
         let Item { lane_bytes, launch } = self.items[index];
         let class = launch.map_or(0, |(class, _)| class);
         let size = Size { class, ..Size::of(Shape::default()) };
@@ -578,10 +577,8 @@ impl World {
             match self.items[index].launch {
                 Some((class, is_shared)) if !self.policy.devices.is_empty() => {
                     let padded = Padded { size: planned.size, lane_bytes: 1, launch_bytes: 0 };
-                    let known = window.launches.iter_mut();
-                    let mut known =
-                        known.filter(|l: &&mut Launchable| l.padded.size.class == class);
-                    match known.next() {
+                    let known = |l: &&mut Launchable| l.padded.size.class == class;
+                    match window.launches.iter_mut().find(known) {
                         Some(launchable) => launchable.problems.push(planned),
                         None => {
                             let problems = vec![planned];
@@ -636,7 +633,7 @@ impl World {
     /// The caller takes a message.
     pub(super) fn take(&mut self) {
         self.mail.pop_front();
-        self.tell(Event::Took);
+        self.tell(Event::Took(1));
     }
 
     pub(super) fn cancel(&mut self) {
@@ -701,34 +698,5 @@ impl World {
             let gone = self.threads.values().all(|thread| thread.act == Act::Gone);
             assert!(gone && self.left.is_empty(), "{:?}", self.threads);
         }
-    }
-}
-
-impl Hash for World {
-    /// What decides what may happen next. Workers of one place are alike, so that their numbers are
-    /// left out: states that differ in them alone are one state. Costs are left out because nobody
-    /// learns any here.
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let its = &self.coordinator;
-        let ids: BTreeSet<WorkerId> =
-            self.threads.keys().chain(its.workers.keys()).copied().collect();
-        let workers = ids.iter().map(|id| {
-            let mut hasher = DefaultHasher::new();
-            (self.threads.get(id), its.workers.get(id), its.stuck.contains(id)).hash(&mut hasher);
-            its.waiting.iter().position(|waiting| waiting == id).hash(&mut hasher);
-            let asking = its.shortage.asking.iter().find(|(asking, _)| asking == id);
-            asking.map(|(_, has_news)| has_news).hash(&mut hasher);
-            hasher.finish()
-        });
-        let mut workers: Vec<u64> = workers.collect();
-        workers.sort_unstable();
-        workers.hash(state);
-        let place = |id: &WorkerId| its.workers.get(id).map(|worker| worker.place);
-        its.idle.iter().map(place).collect::<Vec<_>>().hash(state);
-        (&its.backlog, &its.unplanned, its.is_planning, &its.answered).hash(state);
-        (&its.devices, its.n_open, its.n_undelivered, its.n_refused).hash(state);
-        (its.shortage.waits, its.shortage.may_retry).hash(state);
-        (its.cancelled_at.is_some(), its.is_over).hash(state);
-        (&self.left, &self.mail, &self.n_outcomes).hash(state);
     }
 }

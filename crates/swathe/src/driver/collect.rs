@@ -74,7 +74,7 @@ pub(crate) fn collect<F: Finish>(
                 driver.n_done.store(counts.n_done(), Ordering::Relaxed);
                 driver.n_unsolved.store(counts.n_unsolved(), Ordering::Relaxed);
                 if has_outcomes {
-                    driver.tell(News::Took);
+                    driver.took();
                 }
                 driver.sample();
                 collected.verification.n_checked += checked.n_checked;

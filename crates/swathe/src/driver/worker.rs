@@ -469,7 +469,8 @@ fn finish_left<F: Finish>(
     bench: &mut Bench<'_, F>,
 ) -> Option<Event> {
     bench.clock.enter(Phase::Solve);
-    let mut answered = lock(&driver.core).left.remove(&index)?;
+    let left = lock(&driver.core).left.remove(&index);
+    let mut answered = left.expect("an answer that is left is finished once");
     let need = answered.planned.need;
     // Not waited for, because the answer holds memory itself: the stuck check that it comes from may
     // hold the rest for ever. A solved problem is finished even if this memory is refused.
