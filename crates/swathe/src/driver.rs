@@ -520,8 +520,8 @@ impl<F: Finish> Driver<F> {
         let workers = slots.iter().map(|slot| {
             let work = slot.work();
             let problem = match work.current {
-                slot::Current::Problem(planned) | slot::Current::Check(planned) => {
-                    Some((planned.index, ms(work.since.elapsed())))
+                slot::Current::Problem(index, _) | slot::Current::Check(index, _) => {
+                    Some((index, ms(work.since.elapsed())))
                 }
                 slot::Current::Nothing | slot::Current::Other => None,
             };

@@ -44,12 +44,13 @@ pub(super) fn finish_answered<F: Finish>(
         let to_check = std::mem::take(&mut front.to_check) && !slot.stop.is_cancelled();
         let mut again = None;
         if to_check {
-            work.begin(slot, Current::Check(planned), Instant::now());
+            let check = Current::Check(planned.index, driver.check_bytes(&planned.size));
+            work.begin(slot, check, Instant::now());
             drop(work);
             again = Some(solve_again(driver, slot, planned.index, local));
             work = slot.end()?;
         }
-        work.begin(slot, Current::Problem(planned), Instant::now());
+        work.begin(slot, Current::problem(&planned), Instant::now());
         let Some(answered) = work.answered.pop_front() else {
             return Some(());
         };

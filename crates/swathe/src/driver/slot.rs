@@ -12,7 +12,7 @@ use crate::coordinator::{Order, Place, WorkerId};
 use crate::memory::Reservation;
 use crate::operation::{self, Spent};
 use crate::report::{Launch, Phase};
-use crate::{DeviceId, Finish, Planned, Size, Stop};
+use crate::{DeviceId, Finish, Need, Planned, Size, Stop};
 
 pub(super) struct Slot<F: Finish> {
     pub(super) worker: WorkerId,
@@ -80,16 +80,28 @@ pub(super) struct Work<F: Finish> {
     pub(super) is_abandoned: bool,
 }
 
-/// What a worker is in.
+/// What a worker is in: the number of a problem, and the memory that it keeps if it is stuck there.
 #[derive(Clone, Copy)]
 pub(super) enum Current {
     Nothing,
     /// A problem is being loaded, solved or finished.
-    Problem(Planned),
+    Problem(usize, u64),
     /// A problem is already solved, and is being solved a second time for comparison.
-    Check(Planned),
+    Check(usize, u64),
     /// The driver of a device, or somebody who was asked to release memory.
     Other,
+}
+
+impl Current {
+    pub(super) fn problem(planned: &Planned) -> Current {
+        Current::Problem(planned.index, held_bytes(planned))
+    }
+}
+
+/// The memory of a problem and its answer.
+pub(super) fn held_bytes(planned: &Planned) -> u64 {
+    let Need { lane_bytes, solution_bytes, .. } = planned.need;
+    lane_bytes + solution_bytes
 }
 
 /// A problem that is solved and not yet finished.

@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::slot::{Answered, Current, GONE, NOT_PLANNING, Slot};
+use super::slot::{Answered, Current, GONE, NOT_PLANNING, Slot, held_bytes};
 use super::{Core, Driver, Message, lock, ms};
 use crate::coordinator::{Abandoned, Event, MemoryNow, Running, Stuck, WorkerId};
-use crate::{FaultPoint, Finish, Need, Planned};
+use crate::{FaultPoint, Finish, Planned};
 
 /// Starts the timer; `None` if the system refuses a thread.
 pub(super) fn start<F: Finish>(driver: &Arc<Driver<F>>) -> Option<JoinHandle<()>> {
@@ -151,8 +151,8 @@ pub(super) fn take_apart<F: Finish>(
     }
     let (stuck, stuck_bytes) = match work.current {
         Current::Nothing => return None,
-        Current::Problem(planned) => (Stuck::Problem(planned.index), held_bytes(&planned)),
-        Current::Check(planned) => (Stuck::Check(planned.index), driver.check_bytes(&planned.size)),
+        Current::Problem(index, bytes) => (Stuck::Problem(index), bytes),
+        Current::Check(index, bytes) => (Stuck::Check(index), bytes),
         Current::Other => (Stuck::Other, u64::MAX),
     };
     work.is_abandoned = true;
@@ -210,9 +210,4 @@ pub(super) fn take_apart<F: Finish>(
     // The memory of the delivered answers is held until they are taken.
     driver.send(Message::Outcomes { launch, done, checked, _held: freed });
     Some(Abandoned { worker, stuck, spent, n_done, rest, answered: indices })
-}
-
-fn held_bytes(planned: &Planned) -> u64 {
-    let Need { lane_bytes, solution_bytes, .. } = planned.need;
-    lane_bytes + solution_bytes
 }

@@ -262,7 +262,7 @@ fn load_all<F: Finish>(driver: &Driver<F>, slot: &Slot<F>) -> Option<()> {
             let Some(planned) = work.to_load.pop_front() else {
                 return Some(());
             };
-            work.begin(slot, Current::Problem(planned), Instant::now());
+            work.begin(slot, Current::problem(&planned), Instant::now());
             planned
         };
         last = Some((planned, load_one(driver, slot, &planned)));
@@ -368,7 +368,7 @@ fn solve_all<F: Finish>(
                 work.has_turn = false;
                 return Some(work.scratch_reservation.take());
             };
-            work.begin(slot, Current::Problem(planned), now);
+            work.begin(slot, Current::problem(&planned), now);
             (planned, problem)
         };
         if !delay.is_zero() {
@@ -401,7 +401,7 @@ fn solve_all<F: Finish>(
                     Solved::Delivered
                 } else {
                     if took > FINISH_ANEW {
-                        slot.begin(Current::Problem(planned), now)?;
+                        slot.begin(Current::problem(&planned), now)?;
                     }
                     let outcome = finish_one(driver, slot, &planned, &problem, solution);
                     Solved::Outcome(outcome)
