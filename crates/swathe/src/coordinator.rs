@@ -2,8 +2,8 @@
 //!
 //! It is pure: no thread, clock, lock or I/O. [`Coordinator::step`] is told what happened and says
 //! what to do; the [driver](crate::driver) has the threads that do it. Its tests therefore choose
-//! the order of events themselves: `simulator.rs` draws it at random or tries every order of a
-//! small run, and `scenarios.rs` has those that went wrong once.
+//! the order of events themselves: `tests/simulator.rs` draws it at random or tries every
+//! order of a small run, and `tests/scenarios.rs` has those that went wrong once.
 //!
 //! A worker carries one range at a time through stages: it asks for memory, loads, waits for a turn,
 //! solves or launches, and finishes. It never waits with something that another worker needs: a
@@ -18,13 +18,13 @@ mod launching;
 mod message;
 mod overdue;
 mod rule;
-#[cfg(test)]
-mod scenarios;
-#[cfg(test)]
-mod simulator;
 mod stage;
 #[cfg(test)]
-mod world;
+mod tests {
+    mod scenarios;
+    mod simulator;
+    mod world;
+}
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

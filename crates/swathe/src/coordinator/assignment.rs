@@ -44,6 +44,9 @@ impl Coordinator {
 
     /// Lets workers go on that wait for a turn.
     fn give_turns(&mut self, out: &mut Vec<Command>) {
+        if self.waiting.is_empty() {
+            return;
+        }
         let is_cancelled = self.cancelled_at.is_some();
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.retain(|&worker| {

@@ -1,5 +1,5 @@
 //! The rules of the coordinator. Tests switch them off one by one, to show what each is needed for:
-//! `scenarios.rs` has the table of rules and the scenarios that fail without them.
+//! `tests/scenarios.rs` has the table of rules and the scenarios that fail without them.
 
 /// A rule of the coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -93,6 +93,7 @@ pub(super) enum Current {
 }
 
 impl Current {
+    #[inline(always)]
     pub(super) fn problem(planned: &Planned) -> Current {
         Current::Problem(planned.index, held_bytes(planned))
     }
@@ -203,7 +204,9 @@ impl<F: Finish> Slot<F> {
         (!work.is_abandoned).then(|| work.begin(self, current, now))
     }
 
-    /// Ends what was begun. `None` if the worker was abandoned meanwhile.
+    /// Ends what was begun. `None` if the worker was abandoned meanwhile. It is called twice for each
+    /// problem, however small.
+    #[inline(always)]
     pub(super) fn end(&self) -> Option<MutexGuard<'_, Work<F>>> {
         let mut work = self.work();
         work.current = Current::Nothing;

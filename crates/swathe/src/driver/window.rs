@@ -9,6 +9,9 @@ use crate::coordinator::{Launchable, Padded, Range, Window};
 use crate::run::limits;
 use crate::{DeviceId, DeviceKind, Finish, Outcome, Planned, Routing, Size, Workload, plan};
 
+/// A stop is looked for after so many sizes: most take less time than looking.
+const N_SIZES_UNTIL_STOP: usize = 32;
+
 /// Plans the problems from `first` to `last`. Those that are unreadable or too large are delivered.
 /// `None` if the worker was abandoned meanwhile, because a size did not come.
 pub(super) fn plan_window<F: Finish>(
@@ -26,7 +29,7 @@ pub(super) fn plan_window<F: Finish>(
     let mut planned = Vec::with_capacity(last - first);
     let mut before = NOT_PLANNING;
     for index in first..last {
-        if driver.stop.is_cancelled() {
+        if index % N_SIZES_UNTIL_STOP == 0 && driver.stop.is_cancelled() {
             break;
         }
         move_on(slot, before, index)?;

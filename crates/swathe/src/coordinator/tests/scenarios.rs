@@ -3,10 +3,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use super::rule::Rule;
 use super::world::{Act, Item, Move, Thread, World, policy};
-use super::{EndCause, Place, Policy, Remedy, SetbackCause};
 use crate::BatchSize;
+use crate::coordinator::rule::Rule;
+use crate::coordinator::{EndCause, Place, Policy, Remedy, SetbackCause};
 
 /// A scenario, with or without a rule.
 type Scenario = fn(Option<Rule>);

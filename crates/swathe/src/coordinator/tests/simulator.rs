@@ -5,9 +5,9 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-use super::WorkerId;
 use super::world::{Item, Move, World, policy};
 use crate::BatchSize;
+use crate::coordinator::WorkerId;
 use crate::seed::{draw, mix};
 
 struct Draws(u64);

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{
+use crate::coordinator::{
     Abandoned, Answers, Command, Coordinator, Event, LaunchError, Launchable, Launched,
     MemoryAnswer, MemoryNow, Order, Padded, Place, Policy, Range, Running, Stuck, Window, WorkerId,
 };
@@ -140,7 +140,7 @@ pub(super) fn policy(n_problems: usize, n_threads: usize, n_prefetch: usize) -> 
 impl World {
     /// A world in which the coordinator does not follow a rule.
     pub(super) fn without(
-        off: Option<super::Rule>,
+        off: Option<crate::coordinator::Rule>,
         items: &[Item],
         n_devices: usize,
         cap_bytes: u64,
@@ -272,8 +272,8 @@ impl World {
                 Command::Settle(settled) => {
                     self.outcome(settled.index);
                     match settled.verdict {
-                        super::Verdict::TimedOut => self.n_timed_out += 1,
-                        super::Verdict::TooLarge { .. } => self.n_too_large += 1,
+                        crate::coordinator::Verdict::TimedOut => self.n_timed_out += 1,
+                        crate::coordinator::Verdict::TooLarge { .. } => self.n_too_large += 1,
                     }
                     self.mail.push_back(0);
                 }
