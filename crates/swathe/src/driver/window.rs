@@ -61,9 +61,13 @@ pub(super) fn plan_window<F: Finish>(
     }
     let mut window = Window { n_settled: done.len(), ..Window::default() };
     for batch in plan.batches {
-        // `planned` is sorted by number, so a binary search finds a problem.
-        let problems = batch.problems.iter().map(|index| {
-            let at = planned.partition_point(|planned| planned.index < *index);
+        let problems = batch.problems.iter().map(|&index| {
+            // `planned` is sorted by number, and a problem is in its own place if all before it
+            // have a size.
+            let at = match planned.get(index - first) {
+                Some(problem) if problem.index == index => index - first,
+                _ => planned.partition_point(|problem| problem.index < index),
+            };
             planned[at]
         });
         if batch.device == DeviceKind::Gpu {
