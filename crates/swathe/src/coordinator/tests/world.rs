@@ -68,7 +68,6 @@ pub(super) struct Thread {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Move {
     Go,
-    /// Everything below is a fault.
     RefuseThread,
     RefuseMemory,
     LoseWorker,
@@ -342,7 +341,6 @@ impl World {
         let stuck = match act {
             Act::Planning { first, .. } => Stuck::Size(first),
             Act::Loading => Stuck::Problem(problems[0].index),
-            // A check is hung where its answer is kept.
             Act::Solving if !answered.is_empty() => Stuck::Check(answered[0]),
             Act::Solving => Stuck::Problem(problems[0].index),
             Act::Finishing => Stuck::Problem(answered.remove(0)),
@@ -365,14 +363,13 @@ impl World {
                 bytes -= its_bytes;
                 self.left.insert(index, its_bytes);
             }
-            if n_done > 0 {
-                self.mail.push_back(n_done as u64);
-            }
-        } else if n_done > 0 {
-            self.mail.push_back(0);
+        } else {
+            bytes = 0;
         }
-        let spent = LONG;
-        Some(Abandoned { worker, stuck, spent, n_done, rest, answered })
+        if n_done > 0 {
+            self.mail.push_back(bytes.min(n_done as u64));
+        }
+        Some(Abandoned { worker, stuck, spent: LONG, n_done, rest, answered })
     }
 
     /// What a thread may do next; the first is no fault.
