@@ -8,8 +8,8 @@ use std::thread::ThreadId;
 use std::time::Duration;
 
 use swathe::{
-    AsSolved, BatchSize, Budget, Costs, Delivery, Device, DeviceId, DeviceUse, Event, Faults,
-    Finish, Host, Observer, Outcome, OutcomeKind, Placement, Report, Routing, SetbackCause,
+    AsSolved, BatchSize, Budget, Costs, Delivery, Device, DeviceId, DeviceUse, EndCause, Event,
+    Faults, Finish, Host, Observer, Outcome, OutcomeKind, Placement, Report, Routing, SetbackCause,
     Settings, Size, Stop, Workload,
 };
 
@@ -370,6 +370,34 @@ fn stall(time_limit: Duration) {
     late_if(report.counts.n_timed_out > 3);
     assert_eq!(report.counts.n_timed_out, 3);
     assert_eq!(report.counts.n_done(), 400);
+}
+
+/// The first thread is the timer, the second a worker for the CPU, which is tried twice.
+#[test]
+fn threads_that_are_refused_are_done_without() {
+    let all = Arc::new(fields(100, 39));
+    let settings =
+        |rule: &str| Settings { time_limit: Duration::from_secs(30), ..settings(1, rule) };
+    for rule in ["oom@thread:1", "oom@thread:2,oom@thread:3"] {
+        let settings = settings(rule);
+        let sieve = Sieve::new(&settings.memory);
+        let _watchdog = Watchdog::start();
+        let source = sieve.source(&all);
+        let report = swathe::run(&sieve, &source, &settings, &mut |_| panic!("nothing is solved"));
+        assert_eq!(report.ended_by, Some(EndCause::NoThread), "{rule}");
+        assert_eq!(report.n_setbacks, 0, "{rule}");
+    }
+    // Three workers for the CPU, then two for the device.
+    for (rule, n_refused) in
+        [("oom@thread:2", 0), ("oom@thread:3,oom@thread:4", 2), ("oom@thread:5,oom@thread:6", 2)]
+    {
+        let settings = settings(rule);
+        let report = check(&Sieve::new(&settings.memory), &all, &settings);
+        let causes: Vec<_> = report.setbacks.iter().map(|setback| setback.cause.clone()).collect();
+        let refused = (n_refused > 0).then_some(SetbackCause::ThreadsRefused { n_refused });
+        assert_eq!(causes, Vec::from_iter(refused), "{rule}");
+        assert_eq!(n_launched(&report) > 0, !rule.contains("thread:5"), "{rule}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Runs under a simulator: a seed, or every order of events, decides who is fast, stuck, refused or
 //! lost.
 
-use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
@@ -102,7 +102,7 @@ fn random_run(seed: u64) -> usize {
     panic!("it does not end");
 }
 
-/// Every order of events of a small run, breadth first. Returns the number of states.
+/// Every order of events of a small run, depth first. Returns the number of states.
 fn exhaust(n: usize, n_threads: usize, n_devices: usize, n_faults: u8) -> usize {
     let items: Vec<Item> = (0..n)
         .map(|k| Item { lane_bytes: 1 + k as u64 % 3, launch: (k % 2 == 1).then_some((1, false)) })
@@ -117,8 +117,8 @@ fn exhaust(n: usize, n_threads: usize, n_devices: usize, n_faults: u8) -> usize 
         hasher.finish()
     };
     let mut seen = HashSet::from([key(&world, n_faults)]);
-    let mut queue = VecDeque::from([(world, n_faults)]);
-    while let Some((world, n_faults)) = queue.pop_front() {
+    let mut open = vec![(world, n_faults)];
+    while let Some((world, n_faults)) = open.pop() {
         if world.is_over {
             world.check_end();
             continue;
@@ -127,7 +127,7 @@ fn exhaust(n: usize, n_threads: usize, n_devices: usize, n_faults: u8) -> usize 
         let mut add = |next: World, n_faults: u8| {
             n_next += 1;
             if seen.insert(key(&next, n_faults)) {
-                queue.push_back((next, n_faults));
+                open.push((next, n_faults));
             }
         };
         for worker in world.able() {
