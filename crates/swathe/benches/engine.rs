@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use swathe::route::{LaneCost, Lot, choose};
 use swathe::{
     Budget, Costs, DeviceId, DeviceKind, Limits, Need, Planned, Settings, Shape, Size, Source,
     Stop, Workload, plan, solve_slice,
@@ -318,21 +317,6 @@ fn decisions() {
         began.elapsed()
     });
     tell("a cost looked up", took.as_secs_f64() * 1e6 / 1e4, "µs", "< 1");
-    let lane = |us: u64| LaneCost::Takes(Duration::from_micros(us));
-    let lots: Vec<Lot> = (0..8)
-        .map(|k| Lot {
-            n_lanes: 1000 + 100 * k as usize,
-            cost_by_device: vec![lane(50 + 13 * k), lane(200 - 20 * k), lane(90 + 5 * k)],
-        })
-        .collect();
-    let took = best(10, || {
-        let began = Instant::now();
-        for k in 0..10_000 {
-            black_box(choose(k % 3, black_box(&lots), &[2, 1, 1]));
-        }
-        began.elapsed()
-    });
-    tell("who takes what, of 8 lots and 3 devices", took.as_secs_f64() * 1e6 / 1e4, "µs", "< 1");
     let budget = Budget::new(1 << 30);
     let stop = Stop::new();
     let took = best(10, || {

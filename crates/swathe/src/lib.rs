@@ -77,8 +77,10 @@
 
 pub mod array;
 mod bucket;
+mod coordinator;
 mod cost;
 mod device;
+mod driver;
 mod fault;
 mod finish;
 mod gpu;
@@ -91,7 +93,6 @@ mod plan;
 mod pool;
 mod report;
 mod resident;
-pub mod route;
 mod run;
 pub mod seed;
 mod settings;

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::Thread;
 use std::time::Duration;
 
 use crate::fault::{FaultPoint, Faults};
@@ -41,9 +42,8 @@ struct State {
     peak_bytes: u64,
     n_reservations: u64,
     n_refusals: u64,
-    /// Tickets of waiting requests, first come first served: small requests must not starve a large
-    /// one.
-    line: VecDeque<u64>,
+    /// Waiting requests, first come first served: small requests must not starve a large one.
+    line: VecDeque<Ticket>,
     ticket_next: u64,
     reclaimers: Vec<(u64, Reclaimer)>,
     reclaimer_next: u64,
@@ -51,6 +51,13 @@ struct State {
 }
 
 type Reclaimer = Arc<dyn Fn() + Send + Sync>;
+
+/// A waiting request.
+struct Ticket {
+    number: u64,
+    /// The thread to wake, where nobody waits for the signal.
+    thread: Option<Thread>,
+}
 
 /// A request for memory that was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -138,17 +145,6 @@ impl Budget {
     /// If there will never be enough memory, an injected fault refuses the request, or the run is
     /// cancelled while the request waits.
     pub fn reserve(&self, bytes: u64, stop: &Stop) -> Result<Reservation, ReserveError> {
-        self.reserve_unless(bytes, stop, || false)
-    }
-
-    /// [`reserve`](Self::reserve) for a thread that others may need meanwhile: it stops waiting as
-    /// soon as `is_needed`, which is called with the budget's lock held.
-    pub(crate) fn reserve_unless(
-        &self,
-        bytes: u64,
-        stop: &Stop,
-        is_needed: impl Fn() -> bool,
-    ) -> Result<Reservation, ReserveError> {
         let refused = self.0.faults.refuses(FaultPoint::Reserve);
         let mut state = self.state();
         if refused || bytes > state.reachable_bytes() {
@@ -158,31 +154,26 @@ impl Budget {
         if state.line.is_empty() && state.fits(bytes) {
             return Ok(self.grant(&mut state, bytes));
         }
-        let ticket = state.ticket_next;
-        state.ticket_next += 1;
-        state.line.push_back(ticket);
+        let ticket = state.join_line(None);
         loop {
-            if state.line.front() == Some(&ticket) {
+            if state.is_next(ticket) {
                 if !state.fits(bytes) {
                     drop(state);
                     self.reclaim();
                     state = self.state();
                 }
                 if state.fits(bytes) {
-                    state.line.pop_front();
-                    self.0.moved.notify_all();
+                    self.leave_line(&mut state, ticket);
                     return Ok(self.grant(&mut state, bytes));
                 }
             }
             if bytes > state.reachable_bytes() {
-                state.line.retain(|&waiting| waiting != ticket);
+                self.leave_line(&mut state, ticket);
                 state.n_refusals += 1;
-                self.0.moved.notify_all();
                 return Err(state.refusal(bytes).into());
             }
-            if stop.is_cancelled() || is_needed() {
-                state.line.retain(|&waiting| waiting != ticket);
-                self.0.moved.notify_all();
+            if stop.is_cancelled() {
+                self.leave_line(&mut state, ticket);
                 return Err(ReserveError::Stopped);
             }
             // The time-out lets the loop poll the stop.
@@ -271,9 +262,22 @@ impl Budget {
         if stranded {
             state.stranded_bytes -= bytes;
         }
-        if !state.line.is_empty() {
+        self.wake(&state);
+    }
+
+    /// Wakes whoever waits for memory.
+    fn wake(&self, state: &State) {
+        if let Some(first) = state.line.front() {
             self.0.moved.notify_all();
+            if let Some(thread) = &first.thread {
+                thread.unpark();
+            }
         }
+    }
+
+    fn leave_line(&self, state: &mut State, ticket: u64) {
+        state.line.retain(|waiting| waiting.number != ticket);
+        self.wake(state);
     }
 
     fn reclaim(&self) {
@@ -291,6 +295,18 @@ impl Budget {
 }
 
 impl State {
+    /// Joins the line of waiting requests.
+    fn join_line(&mut self, thread: Option<Thread>) -> u64 {
+        let number = self.ticket_next;
+        self.ticket_next += 1;
+        self.line.push_back(Ticket { number, thread });
+        number
+    }
+
+    fn is_next(&self, ticket: u64) -> bool {
+        self.line.front().is_some_and(|first| first.number == ticket)
+    }
+
     fn fits(&self, bytes: u64) -> bool {
         bytes <= self.cap_bytes - self.used_bytes
     }
@@ -336,8 +352,9 @@ impl Reservation {
     /// these bytes are then refused instead of waiting for ever.
     pub(crate) fn strand(&mut self) {
         if !std::mem::replace(&mut self.stranded, true) {
-            self.budget.state().stranded_bytes += self.bytes;
-            self.budget.0.moved.notify_all();
+            let mut state = self.budget.state();
+            state.stranded_bytes += self.bytes;
+            self.budget.wake(&state);
         }
     }
 }
@@ -345,6 +362,86 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         self.budget.release(self.bytes, self.stranded);
+    }
+}
+
+/// A run's place in the line for memory. The run asks again instead of waiting, so that its workers
+/// do what releases memory, and does not lose its place meanwhile.
+pub(crate) struct MemoryLine {
+    budget: Budget,
+    ticket: Mutex<Option<u64>>,
+    /// The thread to wake when memory was released.
+    thread: OnceLock<Thread>,
+}
+
+/// The answer to a request for memory.
+pub(crate) enum Grant {
+    Granted(Reservation),
+    /// Others hold the memory.
+    Busy,
+    /// There will never be enough, or an injected fault refused the request.
+    Refused {
+        reachable_bytes: u64,
+    },
+}
+
+impl MemoryLine {
+    pub(crate) fn new(budget: &Budget) -> MemoryLine {
+        let (ticket, thread) = (Mutex::new(None), OnceLock::new());
+        MemoryLine { budget: budget.clone(), ticket, thread }
+    }
+
+    /// Wakes this thread when memory is released that the run waits for.
+    pub(crate) fn wake_by(&self, thread: Thread) {
+        let _ = self.thread.set(thread);
+    }
+
+    /// Asks for memory, and has it released if it is short. Does not wait.
+    pub(crate) fn request(&self, bytes: u64) -> Grant {
+        let budget = &self.budget;
+        // A request that is repeated is one request.
+        let is_refused = self.ticket().is_none() && budget.0.faults.refuses(FaultPoint::Reserve);
+        let mut is_reclaimed = false;
+        loop {
+            let mut ticket = self.ticket();
+            let mut state = budget.state();
+            let reachable_bytes = state.reachable_bytes();
+            let is_next = match *ticket {
+                None => state.line.is_empty(),
+                Some(ticket) => state.is_next(ticket),
+            };
+            let is_granted = is_next && state.fits(bytes) && !is_refused;
+            if is_refused || bytes > reachable_bytes || is_granted {
+                if let Some(ticket) = ticket.take() {
+                    budget.leave_line(&mut state, ticket);
+                }
+                if is_granted {
+                    return Grant::Granted(budget.grant(&mut state, bytes));
+                }
+                state.n_refusals += 1;
+                return Grant::Refused { reachable_bytes };
+            }
+            if is_reclaimed || !is_next {
+                ticket.get_or_insert_with(|| state.join_line(self.thread.get().cloned()));
+                return Grant::Busy;
+            }
+            is_reclaimed = true;
+            drop(state);
+            drop(ticket);
+            budget.reclaim();
+        }
+    }
+
+    fn ticket(&self) -> MutexGuard<'_, Option<u64>> {
+        self.ticket.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for MemoryLine {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket().take() {
+            self.budget.leave_line(&mut self.budget.state(), ticket);
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{Costs, DeviceId, DeviceKind, Need, Padding, Shape, Size, bucket};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     /// Where it runs. A batch planned for a graphics processor may run on any of them, or on the
-    /// CPU where that is measured to be faster.
+    /// CPU where that takes such problems too.
     pub device: DeviceKind,
     /// The class all of its problems have.
     pub class: u32,
@@ -37,6 +37,7 @@ pub struct Plan {
 
 /// A problem as the planner sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(test, derive(Hash))]
 pub struct Planned {
     /// Its number.
     pub index: usize,
@@ -50,6 +51,7 @@ pub struct Planned {
 
 /// A problem as a lane of a launch.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(test, derive(Hash))]
 pub struct GpuLane {
     /// Its shape in the launch.
     pub form: Shape,

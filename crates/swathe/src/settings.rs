@@ -31,7 +31,7 @@ pub struct Settings {
     pub padding: Padding,
     /// Devices for launches, besides the CPU's own threads.
     pub devices: Vec<Device>,
-    /// Which device takes problems that several devices can solve.
+    /// Whether the CPU takes problems that devices can launch.
     pub routing: Routing,
     /// Where to solve problems whose answers may differ between devices in the last bits. Without
     /// it, the first free device takes them.
@@ -82,10 +82,11 @@ impl Default for Settings {
     }
 }
 
-/// Which device takes problems that several devices can solve.
+/// Whether the CPU takes problems that devices can launch. A [`Placement`] decides it for sizes whose
+/// answers depend on the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Routing {
-    /// The device that was measured to be best at them.
+    /// The CPU and the devices take them, whoever is free.
     #[default]
     Measured,
     /// Devices for launches, as long as one of them can solve the problem.

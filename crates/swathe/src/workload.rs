@@ -211,6 +211,7 @@ pub enum Lane<S, E> {
 
 /// How large a problem is, known before it is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(Hash))]
 pub struct Size {
     /// The problem's extents.
     pub shape: Shape,
@@ -233,6 +234,7 @@ impl Size {
 /// On a graphics processor these are bytes of the device's memory. The host meanwhile holds the
 /// CPU's need, with one scratch for all lanes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(Hash))]
 pub struct Need {
     /// The loaded problem, held while it is in flight.
     pub lane_bytes: u64,

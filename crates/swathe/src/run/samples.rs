@@ -23,7 +23,7 @@ pub struct Samples {
 
 impl Default for Samples {
     fn default() -> Samples {
-        Samples { kept: Vec::new(), interval_ms: super::ms(Samples::INTERVAL_MIN) }
+        Samples { kept: Vec::new(), interval_ms: crate::driver::ms(Samples::INTERVAL_MIN) }
     }
 }
 
@@ -51,7 +51,7 @@ impl Samples {
     }
 
     /// All samples, with the end of the run as the last one.
-    pub(super) fn finish(&mut self, last: Sample) -> Vec<Sample> {
+    pub(crate) fn finish(&mut self, last: Sample) -> Vec<Sample> {
         let mut kept = std::mem::take(&mut self.kept);
         kept.retain(|sample| sample.at_ms < last.at_ms);
         kept.push(last);
@@ -60,7 +60,7 @@ impl Samples {
 }
 
 /// Drops the second, the fourth, … element.
-pub(super) fn keep_every_second<T>(kept: &mut Vec<T>) {
+pub(crate) fn keep_every_second<T>(kept: &mut Vec<T>) {
     let mut at = 0;
     kept.retain(|_| {
         at += 1;

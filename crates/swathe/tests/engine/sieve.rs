@@ -38,10 +38,6 @@ pub(crate) struct Sieve {
     solved: Mutex<HashSet<u64>>,
     /// Polling loops that received a stop.
     pub(crate) n_stopped: AtomicUsize,
-    /// How often a size was requested.
-    pub(crate) n_sizes: AtomicUsize,
-    /// Problems whose loading has begun.
-    pub(crate) n_loads: AtomicUsize,
     /// The local state of each worker, as stated to the engine.
     pub(crate) local_bytes: AtomicU64,
 }
@@ -118,8 +114,6 @@ impl Sieve {
             n_lanes_max: AtomicUsize::new(usize::MAX),
             solved: Mutex::default(),
             n_stopped: AtomicUsize::new(0),
-            n_sizes: AtomicUsize::new(0),
-            n_loads: AtomicUsize::new(0),
             local_bytes: AtomicU64::new(0),
         })
     }
@@ -130,7 +124,6 @@ impl Sieve {
         Source::new(
             fields.len(),
             move |index| {
-                counts.n_sizes.fetch_add(1, Ordering::Relaxed);
                 let field = &sized[index];
                 match field.twist {
                     Twist::SizePanics => panic!("a size on purpose"),
@@ -144,7 +137,6 @@ impl Sieve {
     }
 
     fn load(&self, mut field: Field, stop: &Stop) -> Result<Loaded, Refusal> {
-        self.n_loads.fetch_add(1, Ordering::Relaxed);
         match field.twist {
             Twist::LoadPanics => panic!("a load on purpose"),
             Twist::LoadFails => return Err(Refusal::Refused { seed: field.seed }),

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use swathe::{
     AsSolved, BatchSize, Budget, Costs, Delivery, Device, DeviceId, DeviceUse, EndCause, Event,
@@ -48,22 +48,6 @@ fn n_launched(report: &Report) -> u64 {
     parts.map(|part| part.n_lanes).sum()
 }
 
-/// One class fails on the device until it is banned there, while another class was never tried. The
-/// CPU may not take the other class, so the device must.
-#[test]
-fn a_banned_class_keeps_no_device_from_another() {
-    let mut all = launchable(40, 0);
-    all.iter_mut().for_each(|field| field.twist = Twist::LaunchPanics);
-    all.extend(launchable(40, 1));
-    let settings = Settings {
-        batch_size: BatchSize::Fixed(4),
-        time_limit: Duration::from_secs(30),
-        ..settings(1, "")
-    };
-    let report = check(&Sieve::new(&settings.memory), &Arc::new(all), &settings);
-    assert!(n_launched(&report) >= 40, "{:?}", report.routes);
-}
-
 /// Problems that a placement assigns to devices are solved only there, and the rest only on the
 /// CPU, however fast either is.
 #[test]
@@ -91,25 +75,6 @@ fn a_placement_decides_where_problems_are_solved() {
         let report = check(&Sieve::new(&settings.memory), &all, &settings);
         assert_eq!(n_launched(&report), n_expected, "{:?}", report.routes);
     }
-}
-
-/// CPU workers that may take nothing do not plan the whole input while the first launch runs.
-#[test]
-fn planning_stops_some_way_ahead() {
-    let all: Vec<Field> = launchable(200_000, 0);
-    let settings =
-        Settings { time_limit: Duration::from_secs(60), ..settings(1, "slow@launch:1=200ms") };
-    let sieve = Sieve::new(&settings.memory);
-    let source = sieve.source(&Arc::new(all));
-    let mut n_sizes_first = None;
-    let _watchdog = Watchdog::start();
-    let report = swathe::run(&sieve, &source, &settings, &mut |_| {
-        n_sizes_first.get_or_insert(sieve.n_sizes.load(Ordering::Relaxed));
-        ControlFlow::Continue(())
-    });
-    assert_eq!(report.counts.n_solved, 200_000);
-    let n_sizes_first = n_sizes_first.unwrap();
-    assert!(n_sizes_first <= 4 * 16_384, "{n_sizes_first} sizes");
 }
 
 /// The caller gets ticks from a run in which nothing is finished for a while.
@@ -205,29 +170,6 @@ fn a_check_that_never_ends_changes_no_outcome() {
     }
 }
 
-/// A stuck check keeps its memory. The answer that it was to check holds memory too and is delivered
-/// all the same, however little is left.
-#[test]
-fn an_answer_does_not_wait_for_memory_that_its_stuck_check_keeps() {
-    for cap_bytes in (340..1200).step_by(20) {
-        let mut all = launchable(3, 0);
-        all[0] = all[0].twisted(Twist::AnswersOnce);
-        let settings = Settings {
-            n_threads: 1,
-            n_prefetch: 0,
-            n_verify: 3,
-            memory: Budget::new(cap_bytes),
-            time_limit: Duration::from_millis(50),
-            grace: Duration::from_millis(20),
-            ..settings(0, "")
-        };
-        let sieve = Sieve::new(&settings.memory);
-        let report = run(&sieve, &Arc::new(all), &settings).report;
-        sieve.released.store(true, Ordering::Relaxed);
-        assert_eq!(report.counts.n_done(), 3, "{cap_bytes} bytes");
-    }
-}
-
 /// Finishes as solved, except that one problem's finishing never ends.
 struct StuckFinish(Arc<Sieve>, usize);
 
@@ -302,23 +244,6 @@ fn lanes_handed_over_do_not_wait_for_the_rest_of_their_launch() {
     }
 }
 
-/// A run whose workers all wait for memory that none of them holds ends and reports why.
-#[test]
-fn waiting_for_memory_that_nothing_releases_ends_the_run() {
-    let settings = Settings { memory: Budget::new(1000), ..settings(1, "") };
-    let sieve = Sieve::new(&settings.memory);
-    // Held by the caller, which waits for the run.
-    let held = settings.memory.try_reserve(900).unwrap();
-    let source = sieve.source(&Arc::new(launchable(20, 0)));
-    let _watchdog = Watchdog::start();
-    let report = swathe::run(&sieve, &source, &settings, &mut |_| ControlFlow::Continue(()));
-    let cause = EndCause::MemoryHeld { held_bytes: 900, budget_bytes: 1000 };
-    assert_eq!(report.ended_by, Some(cause));
-    assert!(report.cancelled);
-    drop(held);
-    check(&sieve, &Arc::new(launchable(20, 0)), &settings);
-}
-
 /// Counts how often each problem is finished.
 struct Counted {
     sieve: Arc<Sieve>,
@@ -387,43 +312,6 @@ fn solutions_are_finished_exactly_once() {
     }
 }
 
-/// Solvers that do not stop take processor time from the others. A few are tolerated; then the run
-/// ends and reports why, and finished outcomes have been delivered.
-#[test]
-fn many_stuck_solvers_end_the_run() {
-    let mut all = fields(1000, 33);
-    for k in (0..1000).step_by(5) {
-        all[k] = all[k].twisted(Twist::LoopsAsleep);
-    }
-    let settings = Settings {
-        n_stuck_max: 5,
-        time_limit: Duration::from_millis(20),
-        grace: Duration::from_millis(10),
-        ..settings(0, "")
-    };
-    let sieve = Sieve::new(&settings.memory);
-    let source = sieve.source(&Arc::new(all));
-    let (mut n_solved, mut n_timed_out) = (0, 0);
-    let _watchdog = Watchdog::start();
-    let report = swathe::run(&sieve, &source, &settings, &mut |done| {
-        match done.outcome {
-            Outcome::Solved(_) => n_solved += 1,
-            Outcome::TimedOut { .. } => n_timed_out += 1,
-            other => panic!("{other:?}"),
-        }
-        ControlFlow::Continue(())
-    });
-    sieve.released.store(true, Ordering::Relaxed);
-    let Some(EndCause::StuckSolvers { n_stuck, n_stuck_max: 5 }) = report.ended_by else {
-        panic!("{:?}", report.ended_by)
-    };
-    // Two workers may be abandoned before the run's thread counts them.
-    assert!(n_stuck > 5, "{n_stuck}");
-    assert!(report.cancelled);
-    assert_eq!((report.counts.n_solved, report.counts.n_timed_out), (n_solved, n_timed_out));
-    assert!(n_solved > 0 && n_timed_out > 5);
-}
-
 /// Stuck solvers that return later no longer count.
 #[test]
 fn solvers_that_come_back_do_not_add_up() {
@@ -484,77 +372,32 @@ fn stall(time_limit: Duration) {
     assert_eq!(report.counts.n_done(), 400);
 }
 
-/// The watchdog does not wait for a caller that stalls, however many outcomes it has not taken: a
-/// worker that it abandons then is replaced at once.
+/// The first thread is the timer, the second a worker for the CPU, which is tried twice.
 #[test]
-fn a_full_mailbox_does_not_hold_up_the_watchdog() {
-    patiently(1000, |time_limit| {
-        let mut all = launchable(100, 0);
-        all[0] = all[0].twisted(Twist::LoopsAsleep);
-        let settings = Settings {
-            n_prefetch: 2,
-            batch_size: BatchSize::Fixed(1),
-            time_limit,
-            ..settings(0, "")
-        };
+fn threads_that_are_refused_are_done_without() {
+    let all = Arc::new(fields(100, 39));
+    let settings =
+        |rule: &str| Settings { time_limit: Duration::from_secs(30), ..settings(1, rule) };
+    for rule in ["oom@thread:1", "oom@thread:2,oom@thread:3"] {
+        let settings = settings(rule);
         let sieve = Sieve::new(&settings.memory);
-        let source = sieve.source(&Arc::new(all));
-        let n_loads = || sieve.n_loads.load(Ordering::Relaxed);
-        let began = Instant::now();
-        let (mut n_blocked, mut n_then) = (None, 0);
         let _watchdog = Watchdog::start();
-        let report = swathe::run(&sieve, &source, &settings, &mut |_| {
-            if n_blocked.is_none() {
-                // Until all other workers wait for this thread …
-                let mut n_before = usize::MAX;
-                while n_before != n_loads() {
-                    n_before = n_loads();
-                    std::thread::sleep(time_limit / 4);
-                }
-                late_if(began.elapsed() > time_limit);
-                n_blocked = Some(n_before);
-                // … and then until the worker in place of the stuck one loads a problem.
-                while n_then <= n_before && began.elapsed() < 8 * time_limit {
-                    std::thread::sleep(Duration::from_millis(1));
-                    n_then = n_loads();
-                }
-            }
-            ControlFlow::Continue(())
-        });
-        sieve.released.store(true, Ordering::Relaxed);
-        let n_blocked = n_blocked.unwrap();
-        assert!(n_blocked < 100 && n_then > n_blocked, "{n_then} loads after {n_blocked}");
-        late_if(report.counts.n_timed_out > 1);
-        assert_eq!((report.counts.n_solved, report.counts.n_timed_out), (99, 1));
-    });
-}
-
-/// A device that left work to the CPU probes it as soon as the CPU's cost is measured.
-#[test]
-fn a_measured_cost_wakes_a_device_that_waits() {
-    let all: Vec<Field> = launchable(400, 0)
-        .into_iter()
-        .map(|field| {
-            field.twisted(Twist::Takes { load: Duration::ZERO, solve: Duration::from_millis(5) })
-        })
-        .collect();
-    let settings = Settings {
-        routing: Routing::Measured,
-        batch_size: BatchSize::Fixed(1),
-        time_limit: Duration::from_secs(30),
-        ..settings(1, "")
-    };
-    let all = Arc::new(all);
-    let n_before = || {
+        let source = sieve.source(&all);
+        let report = swathe::run(&sieve, &source, &settings, &mut |_| panic!("nothing is solved"));
+        assert_eq!(report.ended_by, Some(EndCause::NoThread), "{rule}");
+        assert_eq!(report.n_setbacks, 0, "{rule}");
+    }
+    // Three workers for the CPU, then two for the device.
+    for (rule, n_refused) in
+        [("oom@thread:2", 0), ("oom@thread:3,oom@thread:4", 2), ("oom@thread:5,oom@thread:6", 2)]
+    {
+        let settings = settings(rule);
         let report = check(&Sieve::new(&settings.memory), &all, &settings);
-        let first = report.setbacks.iter().find(|setback| setback.device != DeviceId::Cpu);
-        let probed_ms = first.expect("the device hands them over").at_ms;
-        report.launches.iter().filter(|launch| launch.end_ms < probed_ms).count()
-    };
-    // One is enough to measure. A device that is not woken looks again after 250 ms, by when 70 are
-    // solved; a busy machine may take its time to run its thread.
-    let n_before: Vec<usize> = (0..3).map(|_| n_before()).collect();
-    assert!(n_before.iter().any(|n| *n < 30), "{n_before:?} problems before");
+        let causes: Vec<_> = report.setbacks.iter().map(|setback| setback.cause.clone()).collect();
+        let refused = (n_refused > 0).then_some(SetbackCause::ThreadsRefused { n_refused });
+        assert_eq!(causes, Vec::from_iter(refused), "{rule}");
+        assert_eq!(n_launched(&report) > 0, !rule.contains("thread:5"), "{rule}");
+    }
 }
 
 #[test]

@@ -6,60 +6,62 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::ledger::Ledger;
-use super::{Delivery, Message, Shared};
+use super::{Message, News, Started};
 use crate::report::{Counts, EndCause, Event, Report, Setback, Verification, WorkerFigures};
+use crate::run::Delivery;
 use crate::{Finish, Workload};
 
 /// What the caller's thread collects.
 #[derive(Default)]
-pub(super) struct Collected {
-    pub(super) counts: Counts,
-    pub(super) workers: Vec<WorkerFigures>,
-    pub(super) ledger: Ledger,
-    pub(super) setbacks: Vec<Setback>,
-    pub(super) n_setbacks: u64,
-    pub(super) verification: Verification,
-    pub(super) ended_by: Option<EndCause>,
+pub(crate) struct Collected {
+    pub(crate) counts: Counts,
+    pub(crate) workers: Vec<WorkerFigures>,
+    pub(crate) ledger: Ledger,
+    pub(crate) setbacks: Vec<Setback>,
+    pub(crate) n_setbacks: u64,
+    pub(crate) verification: Verification,
+    pub(crate) ended_by: Option<EndCause>,
 }
 
 /// How often the caller and its observer are called while nothing happens.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Receives messages until the last worker has ended.
-pub(super) fn collect<F: Finish>(
-    shared: &Shared<F>,
-    n_workers: usize,
+pub(crate) fn collect<F: Finish>(
+    run: &Started<F>,
     take: &mut dyn FnMut(Delivery<F::Finished, F::Failure>) -> ControlFlow<()>,
 ) -> Collected {
+    let driver = &run.driver;
     let mut collected = Collected::default();
-    collected.counts.n_problems = shared.source.n_problems() as u64;
+    collected.counts.n_problems = driver.source.n_problems() as u64;
     let tell = |event: Event| {
-        if let Some(observer) = &shared.settings.observer {
+        if let Some(observer) = &driver.settings.observer {
             observer.tell(&event);
         }
     };
-    let mut n_live = n_workers;
     let mut wanted = true;
     let mut take = |delivery: Delivery<F::Finished, F::Failure>, wanted: &mut bool| {
         if *wanted && take(delivery).is_break() {
             *wanted = false;
-            shared.stop.end_run();
-            shared.queue.wake();
+            driver.stop.end_run();
+            driver.tell(News::Cancel);
         }
     };
-    let mut ticked = shared.started;
-    while n_live > 0 {
-        let message = shared.mailbox.receive(TICK.saturating_sub(ticked.elapsed()));
+    let mut ticked = driver.started;
+    let mut n_quit = None;
+    while n_quit.is_none_or(|n_quit| collected.workers.len() < n_quit) {
+        let message = run.messages.recv_timeout(TICK.saturating_sub(ticked.elapsed()));
         if ticked.elapsed() >= TICK {
             ticked = Instant::now();
-            if shared.settings.observer.is_some() {
-                tell(shared.sampled());
+            if driver.settings.observer.is_some() {
+                tell(driver.sampled());
             }
             take(Delivery::Tick, &mut wanted);
         }
-        let Some(message) = message else { continue };
+        let Ok(message) = message else { continue };
         match message {
             Message::Outcomes { done, launch, checked, _held } => {
+                let has_outcomes = !done.is_empty();
                 for done in done {
                     if !wanted {
                         break;
@@ -67,10 +69,14 @@ pub(super) fn collect<F: Finish>(
                     collected.counts.add(done.outcome.kind());
                     take(Delivery::Done(done), &mut wanted);
                 }
+                drop(_held);
                 let counts = &collected.counts;
-                shared.n_done.store(counts.n_done(), Ordering::Relaxed);
-                shared.n_unsolved.store(counts.n_unsolved(), Ordering::Relaxed);
-                shared.sample();
+                driver.n_done.store(counts.n_done(), Ordering::Relaxed);
+                driver.n_unsolved.store(counts.n_unsolved(), Ordering::Relaxed);
+                if has_outcomes {
+                    driver.took();
+                }
+                driver.sample();
                 collected.verification.n_checked += checked.n_checked;
                 for mismatch in checked.mismatches {
                     tell(Event::Mismatch(mismatch.clone()));
@@ -78,13 +84,13 @@ pub(super) fn collect<F: Finish>(
                 }
                 tell(Event::Progress {
                     counts: collected.counts,
-                    elapsed: shared.started.elapsed(),
+                    elapsed: driver.started.elapsed(),
                 });
                 if let Some(entry) = launch {
-                    if shared.settings.observer.is_some() {
+                    if driver.settings.observer.is_some() {
                         tell(Event::Launched(entry.launch.clone()));
                     }
-                    let class_name = |class| shared.workload().class_name(class);
+                    let class_name = |class| driver.workload().class_name(class);
                     collected.ledger.enter(entry, class_name);
                 }
             }
@@ -95,21 +101,18 @@ pub(super) fn collect<F: Finish>(
                     collected.setbacks.push(setback);
                 }
             }
-            Message::WorkerSpawned => n_live += 1,
-            Message::Abandoned => n_live -= 1,
             Message::EndedBy(cause) => collected.ended_by = Some(cause),
             Message::Broken(panic) => resume_unwind(panic),
-            Message::Ended(figures) => {
-                n_live -= 1;
-                collected.workers.push(figures);
-            }
+            Message::Ended(figures) => collected.workers.push(figures),
+            Message::Over(n) => n_quit = Some(n),
         }
     }
-    if n_workers == 0 && collected.counts.n_problems > 0 {
-        collected.ended_by = Some(EndCause::NoThread);
+    if collected.counts.n_problems == 0 {
+        // A run without problems needs no thread either.
+        collected.ended_by = None;
     }
     collected.verification.n_skipped =
-        shared.verify.len() as u64 - collected.verification.n_checked;
+        driver.verify.len() as u64 - collected.verification.n_checked;
     collected.workers.sort_by_key(|figures| figures.worker);
     collected.verification.mismatches.sort_by_key(|mismatch| mismatch.problem);
     collected

@@ -3,34 +3,34 @@
 use std::collections::BTreeMap;
 
 use super::ms;
-use super::samples::keep_every_second;
 use crate::operation::Spent;
 use crate::report::{BucketFigures, Launch, OperationFigures, Phase, Report};
+use crate::run::keep_every_second;
 use crate::{DeviceId, Shape};
 
 /// The record of an ended launch.
-pub(super) struct Entry {
-    pub(super) launch: Launch,
+pub(crate) struct Entry {
+    pub(crate) launch: Launch,
     /// Whether its lanes were padded to its shape.
-    pub(super) is_padded: bool,
-    pub(super) operations: Vec<(Phase, Spent)>,
+    pub(crate) is_padded: bool,
+    pub(crate) operations: Vec<(Phase, Spent)>,
 }
 
 #[derive(Default)]
-pub(super) struct Ledger {
-    pub(super) kept: Vec<Launch>,
-    pub(super) n_launches: u64,
+pub(crate) struct Ledger {
+    pub(crate) kept: Vec<Launch>,
+    pub(crate) n_launches: u64,
     /// One in `2^step_log2` launches is kept.
     step_log2: u32,
     buckets: BTreeMap<(DeviceId, u32, Shape), BucketFigures>,
 }
 
 impl Ledger {
-    pub(super) fn step(&self) -> u64 {
+    pub(crate) fn step(&self) -> u64 {
         1 << self.step_log2
     }
 
-    pub(super) fn enter(&mut self, entry: Entry, class_name: impl FnOnce(u32) -> String) {
+    pub(crate) fn enter(&mut self, entry: Entry, class_name: impl FnOnce(u32) -> String) {
         let Entry { launch, is_padded, operations } = entry;
         let shape = match is_padded {
             true => launch.shape,
@@ -98,7 +98,7 @@ impl Ledger {
         }
     }
 
-    pub(super) fn buckets(&mut self) -> Vec<BucketFigures> {
+    pub(crate) fn buckets(&mut self) -> Vec<BucketFigures> {
         std::mem::take(&mut self.buckets).into_values().collect()
     }
 }

@@ -2,25 +2,25 @@
 
 use std::time::Instant;
 
+use super::slot::{Answered, Current, Slot};
 use super::worker::Local;
-use super::worker_state::{Answered, Current, WorkerState};
-use super::{Done, OutcomeOf, ProblemOf, Shared, SolutionOf, guarded, panic_message};
+use super::{Done, Driver, OutcomeOf, ProblemOf, SolutionOf, guarded, panic_message};
 use crate::report::Mismatch;
 use crate::{Difference, Finish, Outcome, Planned, Workload};
 
 /// Turns a solution into what is delivered.
 pub(super) fn finish_one<F: Finish>(
-    shared: &Shared<F>,
-    worker_state: &WorkerState<F>,
+    driver: &Driver<F>,
+    slot: &Slot<F>,
     planned: &Planned,
     problem: &ProblemOf<F>,
     solution: SolutionOf<F>,
 ) -> OutcomeOf<F> {
-    let finish = &*shared.finish;
-    match guarded(|| finish.finish(planned.index, problem, solution, &worker_state.stop)) {
+    let finish = &*driver.finish;
+    match guarded(|| finish.finish(planned.index, problem, solution, &slot.stop)) {
         Ok(Ok(finished)) => Outcome::Solved(finished),
-        Ok(Err(_)) if worker_state.stop.is_expired() => {
-            Outcome::TimedOut { after: shared.settings.time_limit }
+        Ok(Err(_)) if slot.stop.is_expired() => {
+            Outcome::TimedOut { after: driver.settings.time_limit }
         }
         Ok(Err(failure)) => Outcome::Failed(failure),
         Err(panic) => Outcome::Panicked { message: panic_message(panic) },
@@ -30,49 +30,38 @@ pub(super) fn finish_one<F: Finish>(
 /// Checks and finishes all solved problems of the range; `None` if the worker was abandoned
 /// meanwhile.
 pub(super) fn finish_answered<F: Finish>(
-    shared: &Shared<F>,
-    worker_state: &WorkerState<F>,
+    driver: &Driver<F>,
+    slot: &Slot<F>,
     local: &mut Local<F>,
 ) -> Option<()> {
     loop {
-        let mut in_flight = worker_state.in_flight();
-        if in_flight.abandoned {
-            return None;
-        }
-        in_flight.current = None;
-        let Some(front) = in_flight.answered.front_mut() else {
+        let mut work = slot.end()?;
+        let Some(front) = work.answered.front_mut() else {
             return Some(());
         };
         let planned = front.planned;
         // Checked once: if the check never ends, another worker finishes the problem without it.
-        let to_check = std::mem::take(&mut front.to_check) && !worker_state.stop.is_cancelled();
-        worker_state.begin(&mut in_flight, planned, Instant::now());
+        let to_check = std::mem::take(&mut front.to_check) && !slot.stop.is_cancelled();
         let mut again = None;
         if to_check {
-            in_flight.current =
-                in_flight.current.map(|current| Current { is_check: true, ..current });
-            drop(in_flight);
-            again = Some(solve_again(shared, worker_state, planned.index, local));
-            in_flight = worker_state.in_flight();
-            if in_flight.abandoned {
-                return None;
-            }
-            worker_state.begin(&mut in_flight, planned, Instant::now());
+            let check = Current::Check(planned.index, driver.check_bytes(&planned.size));
+            work.begin(slot, check, Instant::now());
+            drop(work);
+            again = Some(solve_again(driver, slot, planned.index, local));
+            work = slot.end()?;
         }
-        let Some(answered) = in_flight.answered.pop_front() else {
+        work.begin(slot, Current::problem(&planned), Instant::now());
+        let Some(answered) = work.answered.pop_front() else {
             return Some(());
         };
-        drop(in_flight);
+        drop(work);
         if let Some(again) = again {
-            compare(shared, worker_state, &answered, again);
+            compare(driver, slot, &answered, again);
         }
         let Answered { problem, solution, device, took, n_attempts, .. } = answered;
-        let outcome = finish_one(shared, worker_state, &planned, &problem, solution);
-        let mut in_flight = worker_state.in_flight();
-        if in_flight.abandoned {
-            return None;
-        }
-        in_flight.done.push(Done { index: planned.index, outcome, device, took, n_attempts });
+        let outcome = finish_one(driver, slot, &planned, &problem, solution);
+        let mut work = slot.end()?;
+        work.done.push(Done { index: planned.index, outcome, device, took, n_attempts });
     }
 }
 
@@ -87,19 +76,19 @@ enum Again<S> {
 
 /// Loads and solves a problem once more, with a fresh scratch.
 fn solve_again<F: Finish>(
-    shared: &Shared<F>,
-    worker_state: &WorkerState<F>,
+    driver: &Driver<F>,
+    slot: &Slot<F>,
     index: usize,
     local: &mut Local<F>,
 ) -> Again<SolutionOf<F>> {
-    let workload = shared.workload();
+    let workload = driver.workload();
     let solved = guarded(|| {
-        let problem = shared.source.load(index, &worker_state.stop).ok()?;
+        let problem = driver.source.load(index, &slot.stop).ok()?;
         let local = local.get_or_insert_with(|| workload.local());
-        let solved = workload.solve(&problem, &mut workload.scratch(), local, &worker_state.stop);
+        let solved = workload.solve(&problem, &mut workload.scratch(), local, &slot.stop);
         solved.ok()
     });
-    if worker_state.stop.requested() {
+    if slot.stop.requested() {
         return Again::Stopped;
     }
     match solved {
@@ -114,8 +103,8 @@ fn solve_again<F: Finish>(
 
 /// Compares two solutions of one problem and records the result.
 fn compare<F: Finish>(
-    shared: &Shared<F>,
-    worker_state: &WorkerState<F>,
+    driver: &Driver<F>,
+    slot: &Slot<F>,
     answered: &Answered<F>,
     again: Again<SolutionOf<F>>,
 ) {
@@ -124,7 +113,7 @@ fn compare<F: Finish>(
         Again::Stopped => return,
         Again::Nothing => None,
         Again::Solution(reference) => {
-            let workload = shared.workload();
+            let workload = driver.workload();
             guarded(|| workload.agree(reference, &answered.solution, on)).ok()
         }
     };
@@ -136,9 +125,9 @@ fn compare<F: Finish>(
             found: "a solution".to_owned(),
         }),
     };
-    let mut in_flight = worker_state.in_flight();
-    in_flight.checked.n_checked += 1;
+    let mut work = slot.work();
+    work.checked.n_checked += 1;
     let mismatch =
         difference.map(|difference| Mismatch { problem: answered.planned.index, difference });
-    in_flight.checked.mismatches.extend(mismatch);
+    work.checked.mismatches.extend(mismatch);
 }

@@ -3,13 +3,12 @@
 use std::time::{Duration, Instant};
 
 use super::ms;
-use super::worker_state::WorkerState;
+use super::slot::Slot;
+use crate::Finish;
 use crate::report::{Phase, WorkerFigures};
-use crate::{DeviceId, Finish};
 
 pub(super) struct Clock<'a, F: Finish> {
-    worker_state: &'a WorkerState<F>,
-    device: DeviceId,
+    slot: &'a Slot<F>,
     started: Instant,
     phase: Phase,
     since: Instant,
@@ -17,16 +16,9 @@ pub(super) struct Clock<'a, F: Finish> {
 }
 
 impl<'a, F: Finish> Clock<'a, F> {
-    pub(super) fn new(worker_state: &'a WorkerState<F>, device: DeviceId) -> Clock<'a, F> {
+    pub(super) fn new(slot: &'a Slot<F>) -> Clock<'a, F> {
         let now = Instant::now();
-        Clock {
-            worker_state,
-            device,
-            started: now,
-            phase: Phase::Idle,
-            since: now,
-            spent: Default::default(),
-        }
+        Clock { slot, started: now, phase: Phase::Idle, since: now, spent: Default::default() }
     }
 
     /// Ends the current phase and begins the next; returns the moment between them.
@@ -34,7 +26,7 @@ impl<'a, F: Finish> Clock<'a, F> {
         let now = Instant::now();
         self.spent[self.phase as usize] += now - self.since;
         self.phase = phase;
-        self.worker_state.set_phase(phase);
+        self.slot.set_phase(phase);
         self.since = now;
         now
     }
@@ -43,8 +35,8 @@ impl<'a, F: Finish> Clock<'a, F> {
         let now = self.enter(Phase::Idle);
         let spent = |phase: Phase| ms(self.spent[phase as usize]);
         WorkerFigures {
-            worker: self.worker_state.worker,
-            device: self.device,
+            worker: self.slot.worker,
+            device: self.slot.device,
             idle_ms: spent(Phase::Idle),
             memory_ms: spent(Phase::Memory),
             load_ms: spent(Phase::Load),
