@@ -8,8 +8,7 @@ use crate::program::programs;
 use crate::warning;
 
 /// Variables that are not settings; the last three are for tests.
-const OTHER_NAMES: [&str; 7] =
-    ["FAULTS", "GPUS", "SOFTWARE_GPU", "WATCH_TOKEN", "PYTHON", "BROWSER", "SOAK"];
+const OTHER_NAMES: [&str; 6] = ["FAULTS", "GPUS", "SOFTWARE_GPU", "PYTHON", "BROWSER", "SOAK"];
 const PREFIX: &str = "SWATHE_";
 
 /// Warns about unknown `SWATHE_*` variables. Otherwise a misspelt setting would be ignored

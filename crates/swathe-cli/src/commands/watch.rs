@@ -1,5 +1,4 @@
-//! `swathe watch`: serves a live page of a run to browsers on this machine, or to users with the
-//! token.
+//! `swathe watch`: serves a live page of a run to browsers on this machine.
 
 mod access;
 mod columns;
@@ -9,73 +8,35 @@ mod rate;
 mod reader;
 mod routes;
 mod run_file;
-mod token;
 mod view;
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs as _};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::time::Duration;
 
 use swathe_run::store::run_folder::{FolderError, RunJson, committed};
 
 use crate::flags::WatchFlags;
-use access::Access;
 use connection::BoundedListener;
 use routes::Served;
 use swathe_command::cli_error::{CliError, Code};
 use swathe_command::interrupt;
 use swathe_command::status;
-use token::{Token, TokenError};
+
+/// Only this machine is served: others come by an ssh tunnel, which knows who they are.
+const HOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
 pub(crate) fn watch(flags: &WatchFlags) -> Result<Code, CliError> {
-    let token = chosen_token(flags.token.as_deref())?;
     check_run(&flags.run)?;
-    let (listener, at) = listen(&flags.bind, flags.port)?;
-    let token = match token {
-        None if !at.ip().is_loopback() => Some(random_token()?),
-        token => token,
-    };
-    let access = Access::new(&flags.bind, at, token);
-    let url = access.url(&flags.bind, at);
+    let listener = listen(flags.port)?;
+    let port = listener.local_addr().map_err(system_fault)?.port();
     let snapshots = reader::start(&flags.run, |view| status!("{}", reader::state_line(view)));
     let snapshots = snapshots.map_err(system_fault)?;
     status!("watching {}; Ctrl-C ends the watching, not the run", flags.run.display());
-    swathe_command::stdout::line(url)?;
-    serve(listener, Served::new(flags.run.clone(), access, snapshots)).map_err(system_fault)?;
+    swathe_command::stdout::line(format_args!("http://{HOST}:{port}/"))?;
+    serve(listener, Served::new(flags.run.clone(), port, snapshots)).map_err(system_fault)?;
     Ok(Code::Solved)
-}
-
-/// The token from the flag or the environment variable, if one is given.
-fn chosen_token(flag: Option<&str>) -> Result<Option<Token>, CliError> {
-    const VARIABLE: &str = "SWATHE_WATCH_TOKEN";
-    let (name, text) = match (flag, std::env::var(VARIABLE)) {
-        (Some(text), _) => ("--token", text.to_owned()),
-        (None, Ok(text)) => (VARIABLE, text),
-        (None, Err(_)) => return Ok(None),
-    };
-    // Even an invalid token is a secret, so messages do not contain it.
-    let token = Token::parse(&text).map_err(|error| match error {
-        TokenError::TooShort { n_characters } => {
-            CliError::usage(format!("{name} has {n_characters} characters, which could be guessed"))
-                .hint(format!(
-                    "take {} or more, or leave it out and get a random one",
-                    Token::N_CHARACTERS_MIN
-                ))
-        }
-        TokenError::Character { found } => CliError::usage(format!(
-            "{name} has a {found:?} in it, which cannot stand in an address"
-        ))
-        .hint("take letters, digits and -._~ only"),
-    })?;
-    Ok(Some(token))
-}
-
-fn random_token() -> Result<Token, CliError> {
-    Token::random().map_err(|error| {
-        CliError::usage(format!("cannot generate a token: {error}"))
-            .hint("give one with --token or SWATHE_WATCH_TOKEN")
-    })
 }
 
 /// Fails unless the folder holds a run that can be watched.
@@ -120,39 +81,17 @@ fn shards(run: &Path) -> Vec<String> {
     shards
 }
 
-fn listen(bind: &str, port: u16) -> Result<(TcpListener, SocketAddr), CliError> {
-    // Users write IPv6 addresses with and without brackets.
-    let bare = bind.trim_start_matches('[').trim_end_matches(']');
-    let addresses: Vec<SocketAddr> = match bare.parse::<IpAddr>() {
-        Ok(ip) => vec![SocketAddr::new(ip, port)],
-        Err(_) => (bind, port)
-            .to_socket_addrs()
-            .map_err(|error| {
-                CliError::usage(format!("--bind is '{bind}', which is no address: {error}"))
-                    .hint("write an address of this machine, such as 127.0.0.1 or 0.0.0.0")
-            })?
-            .collect(),
-    };
-    let bound = TcpListener::bind(addresses.as_slice());
-    let listener = bound.map_err(|error| listen_fault(&error, bind, port))?;
-    let at = listener.local_addr().map_err(system_fault)?;
-    listener.set_nonblocking(true).map_err(system_fault)?;
-    Ok((listener, at))
-}
-
-fn listen_fault(error: &io::Error, bind: &str, port: u16) -> CliError {
-    match error.kind() {
+fn listen(port: u16) -> Result<TcpListener, CliError> {
+    let listener = TcpListener::bind((HOST, port)).map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => {
-            CliError::usage(format!("port {port} of {bind} is taken by another program"))
+            CliError::usage(format!("port {port} of {HOST} is taken by another program"))
                 .hint("choose another --port, or 0 for one that is free")
         }
-        io::ErrorKind::PermissionDenied => {
-            CliError::usage(format!("port {port} of {bind} may not be used: {error}"))
-                .hint("choose a --port above 1023, or 0 for one that is free")
-        }
-        _ => CliError::usage(format!("cannot serve at {bind}, port {port}: {error}"))
-            .hint("--bind takes an address of this machine, such as 127.0.0.1 or 0.0.0.0"),
-    }
+        _ => CliError::usage(format!("port {port} of {HOST} may not be used: {error}"))
+            .hint("choose a --port above 1023, or 0 for one that is free"),
+    })?;
+    listener.set_nonblocking(true).map_err(system_fault)?;
+    Ok(listener)
 }
 
 fn system_fault(error: io::Error) -> CliError {

@@ -9,8 +9,6 @@ Examples:
   swathe watch RUN                       prints an address to open in a browser on this machine
   swathe watch RUN --port 8123           always the same address; on a machine far away, then
                                          ssh -L 8123:127.0.0.1:8123 THERE shows it here
-  SWATHE_WATCH_TOKEN=… swathe watch RUN --bind 0.0.0.0 --port 8123
-                                         for the whole network, to whoever has the token
   curl http://127.0.0.1:8123/metrics     figures for Prometheus; /data.json has everything
 
 The page says whether the run is running, stalled, dead, merging, finished or interrupted, and what
@@ -21,8 +19,7 @@ not, and that file is read twice a second however many do. Ctrl-C ends the watch
 /// budget, setbacks. The run can be going on, on this machine or another that shares the folder,
 /// or be over.
 ///
-/// Only this machine is served unless --bind says otherwise, and then only to those who have the
-/// token.
+/// Only this machine is served; `ssh -L` brings the page to another.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct WatchFlags {
@@ -32,12 +29,4 @@ pub(crate) struct WatchFlags {
     /// The port; 0 takes one that is free
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) port: u16,
-    /// The address to serve, or its name; beyond this machine a token is needed
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
-    pub(crate) bind: String,
-    /// What one has to know to look: 16 or more letters, digits and -._~; the variable
-    /// SWATHE_WATCH_TOKEN keeps it out of the list of processes [default: a random one, if one is
-    /// needed]
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) token: Option<String>,
 }

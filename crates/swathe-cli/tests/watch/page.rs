@@ -162,20 +162,6 @@ fn the_page_says_when_its_server_is_gone_and_goes_on_when_it_is_back() {
 }
 
 #[test]
-fn a_browser_with_the_token_gets_in_and_others_do_not() {
-    let Some(browser) = browser() else { return };
-    let unfinished = Unfinished::beating();
-    let watch = Watch::start(unfinished.path(), "run --token 0123456789abcdef");
-    let page = open(&browser, &watch.url);
-    wait_for_state(&page, "running");
-    assert_eq!(page.evaluate("location.search").unwrap(), "", "the token is out of sight");
-    assert_eq!(page.evaluate("document.cookie").unwrap(), "", "and out of reach of scripts");
-    let stranger = browser.open(&format!("http://{}/", watch.server)).unwrap();
-    let shown = stranger.evaluate("document.body.innerText").unwrap();
-    assert!(shown.as_str().unwrap().contains("token is missing"), "{shown}");
-}
-
-#[test]
 fn open_connections_of_others_do_not_keep_figures_from_a_page() {
     let Some(browser) = browser() else { return };
     let unfinished = Unfinished::beating();

@@ -27,16 +27,7 @@ impl Watch {
     /// Starts `swathe watch` with the arguments of `line`, in a folder.
     #[track_caller]
     pub(crate) fn start(folder: &Path, line: &str) -> Watch {
-        Watch::with_token(folder, line, None)
-    }
-
-    #[track_caller]
-    pub(crate) fn with_token(folder: &Path, line: &str, token: Option<&str>) -> Watch {
-        let mut command = command(folder, &format!("watch {line}"));
-        if let Some(token) = token {
-            command.env("SWATHE_WATCH_TOKEN", token);
-        }
-        let mut child = command.spawn().unwrap();
+        let mut child = command(folder, &format!("watch {line}")).spawn().unwrap();
         let (stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
         let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {

@@ -20,12 +20,11 @@ use std::path::Path;
 
 use arrow::array::{Array, AsArray};
 
-pub(crate) use batt_scores::batt_scores;
 pub use batt_scores::write_batt_scores;
 pub(crate) use differ_rows::find_differ_rows;
 pub use differ_rows::write_differ_rows;
+pub(crate) use differs::DIFFERS;
 pub use differs::write_differs;
-pub(crate) use differs::{DIFFERS, differ_scores};
 pub(crate) use profile::read_operations;
 pub use profile::{ProfileRow, profile_rows, write_profile};
 pub(crate) use ranking::ProgramScore;

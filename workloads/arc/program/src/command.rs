@@ -24,7 +24,7 @@ use crate::program_keys::read_keys;
 use crate::saved_programs;
 use crate::submission::{AttemptRules, write_submission};
 use crate::task_input::{TaskInput, TaskInputError, read_tasks};
-use asked::{Asked, check_extended, check_layout};
+use asked::{Asked, check_extended};
 use harvest::add_harvest;
 use made_programs::MadePrograms;
 use serde_json::{Value, json};
@@ -95,7 +95,6 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
     }
     let mut programs = interrupt::while_reading(|| programs(asked.files, flags.dialect))?;
     print_dialects(&programs.dialects, flags.dialect);
-    check_layout(flags.layout, &programs)?;
     if programs.programs.is_empty() && (!asked.has_differs || programs.differs.is_empty()) {
         let told = told_of_programs(&programs);
         print_errors(&told, |n_more| format!("and {n_more} more"));
@@ -162,7 +161,7 @@ fn run_programs(asked: &Asked<'_>, run: &RunFlags) -> Result<Code, CliError> {
     }
     if let (Some(to), true) = (&flags.save_programs, has_tasks) {
         let workload = &job.finish.workload;
-        let n_saved = saved_programs::save(&folder, workload, flags.layout, to)?;
+        let n_saved = saved_programs::save(&folder, workload, to)?;
         let saved = counted(n_saved, "program", "programs");
         status!("{saved} saved: {}", to.display());
     }

@@ -92,9 +92,8 @@ Without a terminal, or with NO_COLOR set, grids are printed as characters: a dot
 background, a digit for a colour, a star after a cell that is not as expected.";
 
 const SAVE_EXAMPLES: &str = "\
-Examples:
+Example:
   swathe arc save RUN --to kept
-  swathe arc save RUN --to kept --layout tokpidjin
 
 It writes what --save-programs writes, also of a run that was merged from shards. The programs are
 read again from the files that were given to the run; files that changed since are refused.";
@@ -107,16 +106,6 @@ pub(crate) struct ArcSaveFlags {
     /// The folder for the programs
     #[arg(long, value_name = "DIR")]
     pub(crate) to: PathBuf,
-    /// How the files are named: plain (DIR/<program>.py) or tokpidjin
-    /// (DIR/solver_dir/solve_<task>/<score>/<time class>/<md5>.py, at most 32 for a task)
-    #[arg(
-        long,
-        value_enum,
-        value_name = "LAYOUT",
-        default_value = "plain",
-        hide_possible_values = true
-    )]
-    pub(crate) layout: LayoutName,
 }
 
 #[derive(Debug, Args)]
@@ -213,17 +202,6 @@ pub(crate) struct ArcJobFlags {
     /// statements that they need
     #[arg(long, value_name = "DIR")]
     pub(crate) save_programs: Option<PathBuf>,
-    /// How --save-programs names the files: plain (DIR/<program>.py) or tokpidjin
-    /// (DIR/solver_dir/solve_<task>/<score>/<time class>/<md5>.py, at most 32 for a task)
-    #[arg(
-        long,
-        value_enum,
-        value_name = "LAYOUT",
-        default_value = "plain",
-        hide_possible_values = true,
-        requires = "save_programs"
-    )]
-    pub(crate) layout: LayoutName,
     /// Let programs vote on the attempts of a submission: of the outputs of equally good programs,
     /// the one that most of them give comes first
     #[arg(long)]
@@ -320,14 +298,6 @@ pub(crate) enum OutputsName {
     Short,
     /// All, however long
     All,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LayoutName {
-    /// A file for each program, under its name
-    Plain,
-    /// The folders that the tools of the repository tokpidjin read
-    Tokpidjin,
 }
 
 #[derive(Debug, Args)]

@@ -1,8 +1,5 @@
 //! Programs of a run as files of their own, for the next generation of programs.
 
-mod md5;
-mod tokpidjin;
-
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
@@ -10,29 +7,16 @@ use swathe_arc::Batt;
 use swathe_run::store::run_folder::{FolderError, write_file};
 
 use crate::arc_run::{Ranked, ranking};
-use crate::flags::LayoutName;
 
-/// Writes programs of a complete run into a folder, each into a file of its own, minimised, and returns how many there
-/// are. `workload` has the run's programs and differs; the rest is read from the tables of the run.
+/// Writes the programs of a complete run that solve a task, or are the best at one, into a folder, each into a file of
+/// its own, minimised, and returns how many there are. `workload` has the run's programs and differs; the rest is read from the tables of the run.
 ///
 /// # Errors
 /// If a table of the run cannot be read, or a file cannot be written.
-pub(crate) fn save(
-    run: &Path,
-    workload: &Batt,
-    layout: LayoutName,
-    to: &Path,
-) -> Result<u64, FolderError> {
-    match layout {
-        LayoutName::Plain => save_plain(run, workload, to),
-        LayoutName::Tokpidjin => tokpidjin::save(run, workload, to),
-    }
-}
-
-/// The programs that solve a task, or are the best at one, under their names.
-fn save_plain(run: &Path, workload: &Batt, to: &Path) -> Result<u64, FolderError> {
+pub(crate) fn save(run: &Path, workload: &Batt, to: &Path) -> Result<u64, FolderError> {
     let kept: BTreeSet<usize> = ranking(run)?.values().flat_map(|r| kept(r)).collect();
-    make_folder(to)?;
+    std::fs::create_dir_all(to)
+        .map_err(|source| FolderError::Write { path: to.to_owned(), source })?;
     let mut names: HashSet<String> = HashSet::new();
     for &number in &kept {
         let program = workload.program(number);
@@ -52,9 +36,4 @@ fn kept(ranked: &[Ranked]) -> impl Iterator<Item = usize> {
     let ranked = ranked.iter().enumerate();
     let kept = ranked.filter(|(rank, program)| *rank == 0 || program.solves());
     kept.map(|(_, program)| program.number)
-}
-
-fn make_folder(path: &Path) -> Result<(), FolderError> {
-    std::fs::create_dir_all(path)
-        .map_err(|source| FolderError::Write { path: path.to_owned(), source })
 }

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::sync::{Mutex, watch};
 
-use super::access::{Access, Pass, Refusal};
+use super::access::{Refusal, judge};
 use super::metrics;
 use super::reader::Snapshot;
 use super::run_file::{RunFile, Stamp};
@@ -20,27 +20,19 @@ use super::run_file::{RunFile, Stamp};
 /// State that all requests share.
 pub(crate) struct Served {
     run: PathBuf,
-    access: Access,
+    port: u16,
     page: Bytes,
     snapshots: watch::Receiver<Snapshot>,
     /// Caches the report that was served last. The lock lets one request at a time read a new one.
     report: Mutex<Option<(Stamp, Bytes)>>,
 }
 
-/// All paths that are served. A token is exchanged for a cookie only on these.
-const PATHS: [&str; 5] = ["/", "/data.json", "/report", "/metrics", OPEN_PATH];
-/// Reveals only that the server runs, so it needs no token.
-const OPEN_PATH: &str = "/healthz";
-
 impl Served {
-    pub(crate) fn new(
-        run: PathBuf,
-        access: Access,
-        snapshots: watch::Receiver<Snapshot>,
-    ) -> Served {
+    /// What a server at this port serves of a run.
+    pub(crate) fn new(run: PathBuf, port: u16, snapshots: watch::Receiver<Snapshot>) -> Served {
         Served {
             run,
-            access,
+            port,
             page: swathe_run::page::live_page().into(),
             snapshots,
             report: Mutex::new(None),
@@ -52,11 +44,11 @@ impl Served {
 pub(crate) fn router(served: Served) -> Router {
     let served = Arc::new(served);
     Router::new()
-        .route(PATHS[0], get(page))
-        .route(PATHS[1], get(data))
-        .route(PATHS[2], get(report))
-        .route(PATHS[3], get(metrics))
-        .route(OPEN_PATH, get(async || text(StatusCode::OK, "ok\n")))
+        .route("/", get(page))
+        .route("/data.json", get(data))
+        .route("/report", get(report))
+        .route("/metrics", get(metrics))
+        .route("/healthz", get(async || text(StatusCode::OK, "ok\n")))
         .fallback(async || text(StatusCode::NOT_FOUND, "there is nothing here\n"))
         .layer(from_fn_with_state(Arc::clone(&served), guard))
         .with_state(served)
@@ -64,31 +56,13 @@ pub(crate) fn router(served: Served) -> Router {
 
 /// Checks access before any route handles the request, and sets the headers of every response.
 async fn guard(State(served): State<Arc<Served>>, request: Request, next: Next) -> Response {
-    let path = request.uri().path();
-    let pass =
-        served.access.judge(request.method(), request.uri(), request.headers(), path == OPEN_PATH);
-    let mut response = match pass {
-        Ok(Pass::Enter) => next.run(request).await,
-        Ok(Pass::Exchange) => exchange(&served.access, path),
+    let judged = judge(served.port, request.method(), request.uri(), request.headers());
+    let mut response = match judged {
+        Ok(()) => next.run(request).await,
         Err(refusal) => refused(refusal),
     };
     set_headers(response.headers_mut());
     response
-}
-
-/// Replaces the token in the address by a cookie, so that the token stays out of the browser's
-/// history and of referrers.
-fn exchange(access: &Access, path: &str) -> Response {
-    // Redirects to one of the fixed paths, never to the requested one: that could lead to another
-    // site.
-    let own = PATHS.into_iter().find(|own| *own == path);
-    let cookie = access.cookie().and_then(|text| HeaderValue::from_str(&text).ok());
-    let (Some(path), Some(cookie)) = (own, cookie) else {
-        return text(StatusCode::NOT_FOUND, "there is nothing here\n");
-    };
-    let headers =
-        [(header::LOCATION, HeaderValue::from_static(path)), (header::SET_COOKIE, cookie)];
-    (StatusCode::SEE_OTHER, headers).into_response()
 }
 
 fn refused(refusal: Refusal) -> Response {
@@ -104,16 +78,6 @@ fn refused(refusal: Refusal) -> Response {
             "this server goes by another name: use the address that swathe watch printed\n",
         ),
         Refusal::Origin => text(StatusCode::FORBIDDEN, "pages from elsewhere are not answered\n"),
-        Refusal::Token => {
-            let mut response = text(
-                StatusCode::UNAUTHORIZED,
-                "the token is missing or wrong: use the address that swathe watch printed, or \
-                 send Authorization: Bearer TOKEN\n",
-            );
-            let scheme = HeaderValue::from_static("Bearer realm=\"swathe watch\"");
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
-            response
-        }
     }
 }
 

@@ -92,7 +92,7 @@
     let etag = "";
     for (;;) {
       const [status, view, tag] = await ask(etag);
-      lost(status === 200 || status === 304 ? null : status === 401 ? "token" : "gone");
+      lost(status === 200 || status === 304);
       if (view) {
         etag = tag;
         show(view);
@@ -202,15 +202,12 @@
       setText(stand, `${parts.join("; ")}.`.replace(/^./, (c) => c.toUpperCase()));
     };
 
-    /** Shows that the figures are out of date, and why. */
-    const lost = (why) => {
-      lostLine.hidden = why === null;
-      const text = {
-        gone: "The server does not answer: swathe watch was ended, or the way to it is broken. What is shown is what was heard last; it is tried again.",
-        token: "The server wants its token: open the address that swathe watch printed.",
-      }[why];
-      setText(lostLine, text ?? "");
-      document.body.classList.toggle("is-lost", why !== null);
+    /** Shows whether the server answers, or the figures are out of date. */
+    const lost = (isAnswered) => {
+      lostLine.hidden = isAnswered;
+      const text = "The server does not answer: swathe watch was ended, or the way to it is broken. The figures shown are the last ones received; the page keeps trying.";
+      setText(lostLine, isAnswered ? "" : text);
+      document.body.classList.toggle("is-lost", !isAnswered);
     };
 
     return { update: (view) => { update(view); tick(view, Date.now()); }, tick, lost };

@@ -59,12 +59,6 @@ pub fn write_differs(run: &Path) -> Result<u64, FolderError> {
     Ok(table.n_rows)
 }
 
-/// The sums of `differ_scores.parquet`.
-pub(crate) fn differ_scores(run: &Path) -> Result<HashMap<Key, u64>, FolderError> {
-    let rows = DIFFER_SCORES.read(run)?.into_iter();
-    Ok(rows.map(|row| ((row.task, row.file, row.candidate, row.differ), row.batt_score)).collect())
-}
-
 /// `differs.parquet` in the making.
 struct DiffersTable<'a> {
     schema: SchemaRef,

@@ -10,9 +10,7 @@ use swathe_command::cli_error::CliError;
 use swathe_run::store::run_folder::{RunJson, RunState};
 
 use super::{DIFFERS_SETTING, check_kind};
-use crate::flags::{
-    ArcAskedFlags, ArcBattFlags, ArcJobFlags, LayoutName, OrderName, OutputsName, PairingName,
-};
+use crate::flags::{ArcAskedFlags, ArcBattFlags, ArcJobFlags, OrderName, OutputsName, PairingName};
 use crate::program_input::ProgramInput;
 
 /// What to run, whichever command says it.
@@ -92,21 +90,6 @@ impl Asked<'_> {
         }
         programs.fit(engine.memory.cap_bytes(), engine.n_threads);
         programs
-    }
-}
-
-/// The tools that read a layout may know one dialect.
-pub(super) fn check_layout(layout: LayoutName, input: &ProgramInput) -> Result<(), CliError> {
-    let is_other = |program: &Program| program.dialect != Dialect::Batt;
-    let other = input.programs.iter().position(is_other);
-    match (layout, other) {
-        (LayoutName::Tokpidjin, Some(other)) => Err(CliError::usage(format!(
-            "--layout tokpidjin is for programs of the dialect batt, and {} is in {}",
-            input.files_of_programs[other].display(),
-            input.programs[other].dialect.name()
-        ))
-        .hint("leave --layout out")),
-        _ => Ok(()),
     }
 }
 

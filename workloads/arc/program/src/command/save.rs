@@ -11,7 +11,6 @@ use swathe_command::summary::counted;
 use swathe_formats::regular_file;
 use swathe_run::store::run_folder::{FolderError, Identity, InputFile, RunJson, RunState};
 
-use super::asked::check_layout;
 use super::{check_kind, read_files};
 use crate::arc_run;
 use crate::flags::ArcSaveFlags;
@@ -30,9 +29,8 @@ pub(super) fn save(flags: &ArcSaveFlags) -> Result<Code, CliError> {
         return Err(refused("is not finished").hint("go on with it by --resume"));
     }
     let input = programs_of_run(&flags.run, &run.identity)?;
-    check_layout(flags.layout, &input)?;
     let workload = Batt::new(input.programs, &input.differs, GridPrograms::new);
-    let n_saved = saved_programs::save(&flags.run, &workload, flags.layout, &flags.to)?;
+    let n_saved = saved_programs::save(&flags.run, &workload, &flags.to)?;
     status!("{} saved", counted(n_saved, "program", "programs"));
     swathe_command::stdout::line(flags.to.display())?;
     Ok(Code::Solved)

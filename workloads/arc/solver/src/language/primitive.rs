@@ -273,7 +273,7 @@ mod tests {
             let [(inverse, _)] = of_inverse.collect::<Vec<_>>()[..] else {
                 panic!("{}: one row has the number {}", p.name, symmetry.inverse);
             };
-            let turned = (p.run)(&[grid.clone()]).expect("a grid");
+            let turned = (p.run)(std::slice::from_ref(&grid)).expect("a grid");
             assert_ne!(turned, grid, "{}", p.name);
             assert_eq!((inverse.run)(&[turned]), Ok(grid.clone()), "{}", p.name);
         }

@@ -43,16 +43,6 @@ impl Program {
 
     /// The program as a function of this name, without imports.
     pub fn definition(&self, name: &str) -> String {
-        self.function(name, true)
-    }
-
-    /// The same without `try:` lines, for tools that read one call in each line. A call of a function in a variable
-    /// that fails is then an error in place of the empty tuple.
-    pub fn unguarded_definition(&self, name: &str) -> String {
-        self.function(name, false)
-    }
-
-    fn function(&self, name: &str, with_guards: bool) -> String {
         let parameters = match self.has_samples() {
             true => "S, I, C",
             false => "I",
@@ -64,7 +54,7 @@ impl Program {
             _ => format!("x{}", k + 1),
         };
         for (k, statement) in (0..).zip(&self.statements) {
-            let guard = with_guards && self.is_guarded(statement);
+            let guard = self.is_guarded(statement);
             write_statement(&mut out, &result(k), statement, guard, self.dialect, &result);
         }
         let output = operand_text(&self.output, None, self.dialect, &result);
@@ -344,6 +334,5 @@ def batt(task_id, S, I, C, log_path):
         assert_eq!(written.matches("try:").count(), 1, "{written}");
         assert_eq!(again.definition("a"), least.definition("a"));
         assert!(again.statements[1].is_guarded);
-        assert!(!least.unguarded_definition("a").contains("try"));
     }
 }
