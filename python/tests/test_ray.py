@@ -318,7 +318,8 @@ def test_a_killed_driver_goes_on(cluster, local, tmp_path):
     # A line that was being written is ignored.
     with open(lines, "a") as file:
         file.write('{"event": "beg')
-    n_before = sum(one["event"] == "committed" for one in map_whole(lines))
+    before = list(map_whole(lines))
+    n_before = sum(one["event"] == "committed" for one in before)
     with open(lines, "a") as file:
         file.write("\n")
     mark.unlink()
@@ -327,8 +328,10 @@ def test_a_killed_driver_goes_on(cluster, local, tmp_path):
     run = swathe.ray.solve(items(), out, Hanging(str(mark)))
     check_whole(run, local)
     assert n_before >= 1
-    n_committed = sum(one["event"] == "committed" for one in map_whole(lines))
-    assert n_committed == 8
+    committed = [one["block"] for one in map_whole(lines) if one["event"] == "committed"]
+    # An actor may end between storing its block and noting that.
+    unsure = {one["block"] for one in before} - set(committed) - {7}
+    assert 7 in committed and len(committed) == len(set(committed)) == 8 - len(unsure)
 
 
 def map_whole(lines):

@@ -200,9 +200,6 @@ record! {
     }
 }
 
-/// Task, file, candidate and differ.
-pub(crate) type Key = (String, String, Option<String>, String);
-
 /// The scores of differs, summed as `run_batt` sums them.
 struct Sums<'a> {
     samples: &'a [SampleName],

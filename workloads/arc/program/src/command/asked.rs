@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use swathe::Settings;
-use swathe_arc::{Dialect, GridPrograms, Library, Limits, Order, Pairing, Program};
+use swathe_arc::{GridPrograms, Library, Limits, Order, Pairing};
 use swathe_command::cli_error::CliError;
 use swathe_run::store::run_folder::{RunJson, RunState};
 
 use super::{DIFFERS_SETTING, check_kind};
 use crate::flags::{ArcAskedFlags, ArcBattFlags, ArcJobFlags, OrderName, OutputsName, PairingName};
-use crate::program_input::ProgramInput;
 
 /// What to run, whichever command says it.
 pub(super) struct Asked<'a> {
