@@ -1,4 +1,5 @@
-//! Rule: ARCHITECTURE.md names every crate and every folder of modules, and only paths that exist.
+//! Rule: ARCHITECTURE.md names every crate and every folder of modules, only paths that exist, and
+//! every field of the structs that describe a workload.
 
 use std::collections::BTreeSet;
 
@@ -15,6 +16,12 @@ const FROM_ROOT: &[&str] =
 const FROM_CRATE: &[&str] = &["src/", "tests/", "benches/"];
 /// Words with these suffixes are files anywhere in the tree.
 const SOURCE_ENDS: &[&str] = &[".rs", ".wgsl", ".py"];
+
+/// The structs that describe a workload, and their files.
+const DESCRIBED: &[(&str, &str)] = &[
+    ("RunKind", "crates/swathe-run/src/kind.rs"),
+    ("Program", "crates/swathe-command/src/program.rs"),
+];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let Some(text) = tree.text(PATH) else {
@@ -37,7 +44,25 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
             findings.push(Finding::new(RULE, PATH, 1, message));
         }
     }
+    for &(name, path) in DESCRIBED {
+        findings.extend(fields(tree.text(path).unwrap_or_default(), name).filter_map(|field| {
+            let begin = format!("**`{name}`.**");
+            let paragraph = text.lines().enumerate().find(|(_, line)| line.starts_with(&begin));
+            let (at, line) = paragraph.unwrap_or_default();
+            let message = format!("`{field}` of {name} is not described; say why it exists");
+            let is_described = line.contains(&format!("`{field}`"));
+            (!is_described).then(|| Finding::new(RULE, PATH, at + 1, message))
+        }));
+    }
     findings
+}
+
+/// The public fields of a struct.
+fn fields<'a>(source: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
+    let begin = format!("pub struct {name} {{");
+    let lines = source.lines().skip_while(move |line| *line != begin).skip(1);
+    let lines = lines.take_while(|line| *line != "}");
+    lines.filter_map(|line| Some(line.trim().strip_prefix("pub ")?.split_once(':')?.0))
 }
 
 /// Whether a word is not a path, or is a path that exists.
@@ -137,6 +162,20 @@ mod tests {
         let expected =
             [(2, "crates/a/src/old.rs"), (3, "src/gone.rs"), (4, "lost.wgsl"), (5, "xtask/")];
         assert_eq!(findings(text), expected.map(|(line, name)| (line, name.to_owned())));
+    }
+
+    #[test]
+    fn a_field_that_is_not_described_is_named() {
+        let source = "pub struct RunKind {\n    /// Its name.\n    pub name: &'static str,\n    \
+                      pub page: fn(&Path),\n}\n\npub struct Apart {\n    pub n: u64,\n}\n";
+        let text = "`crates/swathe-run`\n\n**`RunKind`.** `name` is what it is called.";
+        let tree = Tree::of(&[
+            (PATH, text),
+            ("crates/swathe-run/Cargo.toml", ""),
+            ("crates/swathe-run/src/kind.rs", source),
+        ]);
+        let messages: Vec<String> = check(&tree).into_iter().map(|f| f.message).collect();
+        assert_eq!(messages, ["`page` of RunKind is not described; say why it exists"]);
     }
 
     #[test]
