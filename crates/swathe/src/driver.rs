@@ -237,6 +237,9 @@ impl<F: Finish> Drop for Started<F> {
 }
 
 impl<F: Finish> Driver<F> {
+    /// A large stack, so that deep recursion in a solver reaches the solver's own limit first.
+    const STACK_BYTES: usize = 16 << 20;
+
     fn start_workers(self: &Arc<Self>, commands: Vec<Command>, mut is_possible: bool) {
         // If threads are refused for lack of address space, none of it is left for the problems, so
         // this much is set aside for them. It is never touched and so takes no memory.
@@ -256,6 +259,10 @@ impl<F: Finish> Driver<F> {
                 is_possible = is_started;
             }
             n_started += usize::from(is_started);
+            if !is_started && spared.is_some() && !has_room(Self::STACK_BYTES) {
+                // The workers that have begun need it now, not after all others were refused.
+                (spared, is_possible) = (None, false);
+            }
             if !is_started {
                 let commands = core.coordinator.step(self.started.elapsed(), News::Refused(worker));
                 self.obey(&mut core, None, commands, &mut trash);
@@ -267,16 +274,15 @@ impl<F: Finish> Driver<F> {
 
     /// Starts the thread of a worker; `false` if the system refuses it.
     fn spawn(self: &Arc<Self>, core: &mut Core<F>, worker: WorkerId, place: Place) -> bool {
-        // A large stack, so that deep recursion in a solver reaches the solver's own limit first.
-        const STACK_BYTES: usize = 16 << 20;
-        if self.settings.memory.faults().refuses(FaultPoint::Thread) || !has_room(STACK_BYTES) {
+        if self.settings.memory.faults().refuses(FaultPoint::Thread) || !has_room(Self::STACK_BYTES)
+        {
             return false;
         }
         let slot = Arc::new(Slot::new(worker, place, self.id(place), self.stop.for_worker()));
         let (driver, its) = (Arc::clone(self), Arc::clone(&slot));
         let thread = std::thread::Builder::new()
             .name(format!("swathe-worker-{worker}"))
-            .stack_size(STACK_BYTES)
+            .stack_size(Self::STACK_BYTES)
             .spawn(move || {
                 let work = || worker::work(&driver, &its);
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {

@@ -6,7 +6,7 @@ use swathe_command::run_command::warn_of_failures;
 use swathe_command::{status, warning};
 use swathe_run::kind::{self, Extent};
 use swathe_run::store::merged_report::write_merged_report;
-use swathe_run::store::run_folder::{FolderError, RunJson, merge_shards};
+use swathe_run::store::run_folder::{RunJson, merge_shards};
 
 use super::shards;
 use crate::flags::MergeFlags;
@@ -15,18 +15,11 @@ use swathe_command::stdout;
 
 pub(crate) fn merge(flags: &MergeFlags) -> Result<Code, CliError> {
     if !flags.run.join("shards").exists() {
-        match RunJson::read(&flags.run) {
-            Err(FolderError::NoRun { .. }) => {}
-            Err(error) => return Err(error.into()),
-            Ok(_) => {
-                let complaint = format!(
-                    "{} has no shards, so that there is nothing to merge",
-                    flags.run.display()
-                );
-                return Err(CliError::usage(complaint)
-                    .hint("its tables hold the whole run already; shards come from --shard i/n"));
-            }
-        }
+        RunJson::read(&flags.run)?;
+        let complaint =
+            format!("{} has no shards, so that there is nothing to merge", flags.run.display());
+        return Err(CliError::usage(complaint)
+            .hint("its tables hold the whole run already; shards come from --shard i/n"));
     }
     if flags.watch {
         shards::wait(&flags.run)?;

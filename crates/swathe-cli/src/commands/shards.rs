@@ -12,8 +12,8 @@ use swathe_run::store::shard_status::{ShardState, ShardStatus, shard_statuses};
 use crate::flags::ShardsFlags;
 
 pub(crate) fn shards(flags: &ShardsFlags) -> Result<Code, CliError> {
-    let is_cut = flags.run.join("shards").exists();
-    if !is_cut && RunJson::read(&flags.run).is_ok_and(|run| run.state == RunState::Complete) {
+    if !flags.run.join("shards").exists() && RunJson::read(&flags.run)?.state == RunState::Complete
+    {
         if flags.json {
             stdout::line("[]")?;
         }

@@ -64,6 +64,10 @@ fn hashes(folder: &Path, runs: &[String]) -> Result<Vec<(String, String)>, Strin
             if !folder.join(&run).join("run.json").exists() {
                 return Err(format!("{run} is no run"));
             }
+            let state = &crate::program::json(&folder.join(&run).join("run.json"))["state"];
+            if state != "complete" {
+                return Err(format!("{run} is {state}"));
+            }
             let hash = result_hash(&folder.join(&run));
             hashes.push((run, hash));
         }
