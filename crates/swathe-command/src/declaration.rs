@@ -1,6 +1,6 @@
 //! Settings that are declared as the fields of a struct, which derives clap's `Args`: a field's name
 //! is that of the setting, its type has the parser, its comment is the help, and its attribute has
-//! the default. Whoever gives values, this file makes the struct of them.
+//! the default. This file makes the struct from values of any source.
 
 use std::collections::BTreeMap;
 use std::num::ParseIntError;

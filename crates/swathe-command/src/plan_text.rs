@@ -128,7 +128,9 @@ fn reason(settings: &Settings, has_kernels: bool) -> String {
         (None, Routing::Launch) => {
             format!("{devices}: what has a kernel runs there, as --device says.")
         }
-        (None, _) => format!("{devices}: costs are measured when the run starts."),
+        (None, _) => {
+            format!("{devices}: idle workers of the CPU and of devices take what has a kernel.")
+        }
     }
 }
 

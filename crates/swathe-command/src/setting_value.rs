@@ -1,4 +1,4 @@
-//! Kinds of values that settings have. Each has one parser, whoever gives the value: the command
+//! Kinds of values that settings have. Each has one parser for all sources of values: the command
 //! line, a variable, `swathe.toml`, a run's `run.json` or a keyword of Python.
 
 use std::error::Error;

@@ -92,7 +92,7 @@ pub(crate) struct Coordinator {
     /// Workers that wait for a turn, first come first served.
     waiting: VecDeque<WorkerId>,
     devices: Vec<DeviceState>,
-    /// Below zero only in a cancelled run, in which nobody waits.
+    /// Below zero only in a cancelled run, in which no worker waits.
     n_turns_free: i64,
     /// Problems without an outcome.
     n_open: usize,

@@ -86,7 +86,7 @@ impl Default for Settings {
 /// answers depend on the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Routing {
-    /// The CPU and the devices take them, whoever is free.
+    /// Idle workers of the CPU and of the devices take them.
     #[default]
     Measured,
     /// Devices for launches, as long as one of them can solve the problem.

@@ -82,7 +82,7 @@ impl std::hash::Hash for Doing {
 /// Memory that was not free when a range needed it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shortage {
-    /// Whose range waits for memory. Until it has it, nobody else asks, because small ranges would
+    /// Whose range waits for memory. Until it has it, no other worker asks, because small ranges would
     /// overtake a large one for ever.
     pub(super) waits: Option<Waits>,
     /// Workers that ask, and whether memory may have been released meanwhile.
